@@ -15,9 +15,9 @@ from failproof_es.core.reply_body import (
     whole_body,
     withheld_body,
 )
+from failproof_es.engine.drive.lost_attempt import identify_request
 from failproof_es.engine.drive.redaction import Redactor, Scrubbing
 from failproof_es.events import (
-    AttemptOrphaned,
     ErrorRecorded,
     RequestSent,
     ResponseReceived,
@@ -52,7 +52,7 @@ def response_received(
     }
     return ResponseReceived(
         **header(state),
-        **_identify_request(request),
+        **identify_request(request),
         **read,
         **_recorded_body(scrub, answer.body, whole_body),
         status=answer.status,
@@ -81,7 +81,7 @@ def error_recorded(
     stack_trace = _truncate_error(scrub.text("stack_trace", trace))
     return ErrorRecorded(
         **header(state),
-        **_identify_request(request),
+        **identify_request(request),
         kind=error.kind,
         message=message,
         disposition=error.disposition,
@@ -93,30 +93,6 @@ def error_recorded(
         latency_ms=error.latency_ms,
         redactions=scrub.record(),
     )
-
-
-def attempt_lost(
-    header: EventHeader, state: Evaluation, request: RequestSent, reason: str
-) -> AttemptOrphaned:
-    """The event of a request that has no outcome and will not get one.
-
-    `reason` says why, in words.
-    """
-    return AttemptOrphaned(
-        **header(state),
-        **_identify_request(request),
-        reason=reason,
-    )
-
-
-def _identify_request(request: RequestSent) -> dict[str, Any]:
-    """The fields that identify the request within its evaluation, for the event of its outcome."""
-    return {
-        "purpose": request.purpose,
-        "judge": request.judge,
-        "turn": request.turn,
-        "attempt": request.attempt,
-    }
 
 
 def _encodable(text: str) -> str:

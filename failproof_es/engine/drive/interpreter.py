@@ -26,11 +26,11 @@ from failproof_es.core.evaluation import (
 from failproof_es.core.request_body import RequestBodies
 from failproof_es.engine.drive.appender import Appender
 from failproof_es.engine.drive.attempt_events import (
-    attempt_lost,
     error_recorded,
     response_received,
 )
 from failproof_es.engine.drive.grading.grader import Grader
+from failproof_es.engine.drive.lost_attempt import attempt_lost
 from failproof_es.engine.drive.redaction import Redactor, StreamScrubbing
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
 from failproof_es.engine.limits.key_share import tokens_used

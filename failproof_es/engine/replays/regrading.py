@@ -10,9 +10,9 @@ from failproof_es.core.evaluation import Judging, ModelReply, fold
 from failproof_es.engine.drive.grading.grader import (
     LIMITS,
     Grader,
-    graders_of,
     pool_for,
 )
+from failproof_es.engine.drive.grading.steps import graders_of
 from failproof_es.engine.replays.rederiving import Disagreement, RederivedEvaluation, rederive
 from failproof_es.events import AnswerImported, Event, ResponseReceived
 from failproof_es.support.bounded.messages import LimitExceeded

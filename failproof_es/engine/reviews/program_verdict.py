@@ -23,8 +23,8 @@ from failproof_es.core.evaluation import (
     evolve,
 )
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.drive.attempt_events import attempt_lost
 from failproof_es.engine.drive.grading.grader import Grader
+from failproof_es.engine.drive.lost_attempt import attempt_lost
 from failproof_es.engine.history import RecordedEvaluation, read_evaluations
 from failproof_es.engine.identity import process_label
 from failproof_es.events import EvaluationEvent, Judged

@@ -14,6 +14,7 @@ import pytest
 
 from failproof_es.cli import main
 from failproof_es.cli.app.command_table import COMMANDS
+from failproof_es.engine.drive.grading.steps import take_steps_in_child
 from failproof_es.store.store import Store
 from tests.acceptance.commands import write_configuration, write_suite
 
@@ -177,6 +178,20 @@ def test_a_plain_start_loads_only_what_it_needs_to_its_end(
         "failproof_es.models.providers.openai",
     } <= modules
     assert sorted(modules & NOT_IN_A_START) == []
+
+
+def test_a_child_for_gradings_loads_nothing_that_asks_reads_configurations_or_stores() -> None:
+    modules = loaded(
+        "import failproof_es.support.bounded.child\n"
+        f"from {take_steps_in_child.__module__} import graders_of\n"
+        "graders_of('failproof', b'{}')"
+    )
+    assert "failproof_es.dialects.shipped.failproof.dialect" in modules
+    forbidden = {
+        *NEVER_AT_ONCE, *FOR_ASKING, "asyncio", "eventsourcing", "psycopg", "ruamel", "tenacity",
+        "failproof_es.configuration.schema", "failproof_es.models",
+    }  # fmt: skip
+    assert sorted(modules & forbidden) == []
 
 
 def test_nothing_is_collected_until_the_command_begins_and_then_everything_is(

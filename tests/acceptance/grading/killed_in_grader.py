@@ -14,22 +14,22 @@ from typing import Any
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.dialects.scorers import Scorer
-from failproof_es.engine.drive.grading import grader as grading
+from failproof_es.engine.drive.grading import grader, steps
 
 _SEAM = "FAILPROOF_ES_TEST_KILLED_IN"
-_grade_in_child = grading._take_steps
-_take_steps = grading.take_steps
+_grade_in_child = steps.take_steps_in_child
+_take_steps = steps.take_steps
 _grading = False
 """Whether a recorded answer is graded now: the checks before a run call a dialect, too."""
 
 
-def grade_in_child(name: str, section: bytes, task: grading.Task) -> grading.Steps:
+def grade_in_child(name: str, section: bytes, task: steps.Task) -> steps.Steps:
     """What a grading child calls: the same seam is laid there."""
     lay_seam()
     return _grade_in_child(name, section, task)
 
 
-def take_steps(dialect: Dialect, scorers: Sequence[Scorer], task: grading.Task) -> grading.Steps:
+def take_steps(dialect: Dialect, scorers: Sequence[Scorer], task: steps.Task) -> steps.Steps:
     """Grades, and knows that it does."""
     global _grading
     _grading = bool(task.state.replies)
@@ -41,7 +41,7 @@ def take_steps(dialect: Dialect, scorers: Sequence[Scorer], task: grading.Task) 
 
 def lay_seam() -> None:
     """Have the method kill the program."""
-    grading.take_steps = take_steps
+    vars(grader)["take_steps"] = vars(steps)["take_steps"] = take_steps
     name, method, process = os.environ[_SEAM].split()
     kind = type(dialect_named(name))
     original = getattr(kind, method)
@@ -62,7 +62,7 @@ def main() -> None:
 
     name, method, *arguments = sys.argv[1:]
     os.environ[_SEAM] = f"{name} {method} {os.getpid()}"
-    vars(grading)["_take_steps"] = killed_in_grader.grade_in_child
+    vars(grader)["take_steps_in_child"] = killed_in_grader.grade_in_child
     killed_in_grader.lay_seam()
     program(arguments)
 

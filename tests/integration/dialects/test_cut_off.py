@@ -13,7 +13,7 @@ from failproof_es.core.evaluation import Failure, Judging, ModelReply, Transcrip
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.kit import cut_off
 from failproof_es.dialects.protocol import ReadsJudges, failing_scores
-from failproof_es.engine.drive.grading.grader import Task, take_steps
+from failproof_es.engine.drive.grading.steps import Task, take_steps
 from failproof_es.engine.replays.rederiving import rederive
 from failproof_es.problems import Problems
 from tests.integration.dialects.test_unknown_keys import GOOD, loaded

@@ -30,10 +30,9 @@ from failproof_es.engine.drive.grading import grader as grading
 from failproof_es.engine.drive.grading.grader import (
     MOST_CHARACTERS,
     Grader,
-    Task,
     pool_for,
-    take_steps,
 )
+from failproof_es.engine.drive.grading.steps import Steps, Task, take_steps, take_steps_in_child
 from failproof_es.engine.replays.rederiving import rederive
 from failproof_es.engine.replays.regrading import rederive_within_limits
 from failproof_es.events import EvaluationEvent, Event
@@ -109,7 +108,7 @@ def test_a_child_grades_as_this_process_does(name: str) -> None:
     dialect, case = dialect_named(name), example(name)
     judging = Judging((JUDGE,) if isinstance(dialect, ReadsJudges) else (), "majority", 1)
     grader = Grader(dialect, judging, 0)
-    pool = pool_for(grading._take_steps, grading.LIMITS, grader)
+    pool = pool_for(take_steps_in_child, grading.LIMITS, grader)
     for text in ("ls -l `and so on`", "x" * 20_000):
         for state in states(name, text):
             task = Task(KEY, case, state, 0, judging, None, None)
@@ -182,7 +181,7 @@ def test_a_grading_that_does_not_end_is_stopped_and_lost_and_holds_up_nothing(
             turns += 1
             await asyncio.sleep(0)
 
-    async def grade() -> list[grading.Steps]:
+    async def grade() -> list[Steps]:
         ticking = asyncio.create_task(tick())
         graded = await asyncio.gather(
             *(grader.advance(KEY, ordinary, fold(its_history)) for _ in range(3)),

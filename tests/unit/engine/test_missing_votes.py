@@ -23,8 +23,8 @@ from failproof_es.dialects.kit.judging import checklist
 from failproof_es.dialects.kit.judging.prompt import token
 from failproof_es.dialects.shipped.redteam import RedTeam
 from failproof_es.dialects.shipped.redteam.grading import passages
-from failproof_es.engine.drive.grading.grader import Task, take_steps
-from failproof_es.engine.drive.judging import read_judgement
+from failproof_es.engine.drive.grading.judge_reply import read_judgement
+from failproof_es.engine.drive.grading.steps import Task, take_steps
 from failproof_es.engine.replays.rederiving import rederive
 from failproof_es.events import Judged
 from tests.unit.dialects.redteam.test_red_team_checks import case

@@ -23,7 +23,7 @@ from failproof_es.core.evaluation import (
 from failproof_es.dialects.kit import cut_off
 from failproof_es.dialects.protocol import Dialect, JudgeReading, failing_scores
 from failproof_es.dialects.scorers import Scorer, grade
-from failproof_es.engine.drive.judging import read_judgement
+from failproof_es.engine.drive.grading.judge_reply import read_judgement
 
 Derivable = Classify | ReadJudgement | ScoreReply | Abandon
 Derived = Classification | JudgeReading | Score | Failure

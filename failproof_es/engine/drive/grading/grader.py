@@ -26,7 +26,6 @@ import orjson
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import (
     GRADING_STOPPED,
-    Action,
     Classification,
     DeclareOrphaned,
     Defer,
@@ -41,7 +40,6 @@ from failproof_es.core.evaluation import (
     WaitBudget,
     evolve,
     fold,
-    next_action,
 )
 from failproof_es.dialects.kit import cut_off
 from failproof_es.dialects.protocol import (
@@ -59,6 +57,14 @@ from failproof_es.engine.drive.grading.local_actions import (
     derive_event,
     ended,
 )
+from failproof_es.engine.drive.grading.steps import (
+    Steps,
+    Task,
+    decide,
+    graders_of,
+    take_steps,
+    take_steps_in_child,
+)
 from failproof_es.events import Classified, EvaluationEvent
 from failproof_es.store.writing.event_header import EventHeader
 from failproof_es.support.bounded.messages import LimitExceeded
@@ -73,32 +79,6 @@ _MOST_PROCESSES = 4
 _NICE = 2
 """Children yield to the event loop, which measures how long servers take."""
 _GRADER = ("failproof_es.grading", "1")
-
-
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """Events that follow from the record without a request, and the action after them."""
-
-    events: list[EvaluationEvent]
-    action: Send | Defer | Done
-    state: Evaluation
-    """The evaluation after the events."""
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """The input of one grading, as it is sent to a child process."""
-
-    key: EvaluationKey
-    case: Case
-    state: Evaluation
-    retry_attempts: int
-    judging: Judging
-    wait_budget: WaitBudget | None
-    first: LocalAction | None
-    """The first action, if it is decided already; `next_action` decides the others."""
-    cut_off_fails: bool = False
-    """Whether the run has `grading.on_cut_off: fail`."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +139,7 @@ class Grader:
             return take_steps(self.dialect, self.scorers, task)
         if first is None and (action := self._next_request(task)) is not None:
             return Steps([], action, state)
-        pool = pool_for(_take_steps, LIMITS, self)
+        pool = pool_for(take_steps_in_child, LIMITS, self)
         try:
             graded: Steps = await asyncio.wrap_future(pool.submit(task))
         except LimitExceeded as stopped:
@@ -173,7 +153,7 @@ class Grader:
         """
         if task.state.classification is not None or not joins_messages(self.dialect):
             return None
-        action = _decide(self.dialect, task, task.state)
+        action = decide(self.dialect, task, task.state)
         return action if isinstance(action, Send | Defer) else None
 
     def is_bounded(
@@ -189,40 +169,6 @@ class Grader:
         if _characters(case, (*replies, *of_judges)) > MOST_CHARACTERS:
             return False
         return self._bounded.grading_is_bounded(case, Transcript(tuple(replies)))
-
-
-def take_steps(dialect: Dialect, scorers: Sequence[Scorer], task: Task) -> Steps:
-    """Decide and derive, step by step, until a request is due or nothing is left to do."""
-    header = EventHeader.of_evaluation(task.key)
-    state, action = task.state, task.first
-    events: list[EvaluationEvent] = []
-    while True:
-        following = action or _decide(dialect, task, state)
-        if not isinstance(following, LocalAction):
-            return Steps(events, following, state)
-        event = derive_event(
-            dialect,
-            header,
-            state,
-            task.case,
-            following,
-            scorers,
-            cut_off_fails=task.cut_off_fails,
-        )
-        events.append(event)
-        state = evolve(state, event)
-        action = None
-
-
-def _decide(dialect: Dialect, task: Task, state: Evaluation) -> Action:
-    return next_action(
-        state,
-        task.case,
-        dialect,
-        retry_attempts=task.retry_attempts,
-        judging=task.judging,
-        wait_budget=task.wait_budget,
-    )
 
 
 def _stopped_steps(dialect: Dialect, task: Task, reason: str) -> Steps:
@@ -252,24 +198,6 @@ def _characters(case: Case, replies: Sequence[ModelReply]) -> int:
 
 
 # -- children --------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=1)
-def graders_of(name: str, grading: bytes) -> tuple[Dialect, Sequence[Scorer]]:
-    """In a child: the dialect of this name, and the scorers of a run.
-
-    `grading` is the section `grading` of the run's configuration, as JSON.
-    """
-    return dialect_named(name), scorers_of({"grading": orjson.loads(grading)})
-
-
-def _take_steps(name: str, grading: bytes, task: Task) -> Steps:
-    """`take_steps`, as a child process calls it: with the dialect's name, and `grading` as JSON.
-
-    Returns an empty state, because the state repeats all replies.
-    """
-    dialect, scorers = graders_of(name, grading)
-    return replace(take_steps(dialect, scorers, task), state=Evaluation())
 
 
 def pool_for(

@@ -19,8 +19,8 @@ from failproof_es.core.evaluation import (
 )
 from failproof_es.dialects.protocol import Dialect, JudgeReading
 from failproof_es.dialects.scorers import Scorer
-from failproof_es.engine.drive.attempt_events import attempt_lost
 from failproof_es.engine.drive.grading.derive import derive
+from failproof_es.engine.drive.lost_attempt import attempt_lost
 from failproof_es.events import (
     Classified,
     EvaluationAbandoned,
