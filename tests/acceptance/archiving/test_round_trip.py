@@ -90,7 +90,8 @@ def test_a_run_is_archived_and_attached_again_byte_for_byte(archive: Archive) ->
         assert json.loads(done.stdout.splitlines()[-1]) == left_out, words
     done = invoke(archive.url, "case", "case-00001", "--json", cwd=archive.folder)
     assert attach in done.stderr
-    assert json.loads(done.stdout)[-1] == left_out
+    result, *_, last = json.loads(done.stdout)
+    assert (result["source"], last) == ("projections", left_out)
     for words in (("requests", "2"), ("requests", "--until", "2026-01-01"), ("audit",)):
         assert attach not in archive.does(*words), words
     without = _read_models(archive)
