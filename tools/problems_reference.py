@@ -130,9 +130,15 @@ def _arguments(call: ast.Call, tree: ast.Module) -> Mapping[str, ast.expr]:
 
     A function of the call's own module hides others of its name.
     """
-    *owner, name = ast.unparse(call.func).split(".")
+    match call.func:
+        case ast.Attribute(value=ast.Name(id=owner), attr=name):
+            pass
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            owner = ""
+        case _:
+            return {}
     parameters = _parameters(tree).get(name) or _all_parameters().get(name, ())
-    if "code" not in parameters or owner[-1:] in (["logger"], ["_log"]):
+    if "code" not in parameters or owner in ("logger", "_log"):
         return {}
     named = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
     return dict(zip(parameters, call.args, strict=False)) | named
