@@ -11,10 +11,10 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from uuid import UUID
 
-from failproof_es.assurance.export import (
+from failproof_es.assurance.run_evidence import (
     RowEvent,
     RunRows,
-    evidence,
+    evidence_lines,
     find_places,
     find_run,
     readable_tree,
@@ -60,7 +60,7 @@ def prove_run(connection: Connection, run_id: UUID, key: PublicKey) -> LogProof:
         except EvidenceError:
             # Exporting reads the tree from its beginning, so that its error names the first bad
             # tile.
-            list(evidence(connection, run_id, key=key))
+            list(evidence_lines(connection, run_id, key=key))
             raise
         contents = reader.contents(_Places(connection, found_run).events())
     return bundle.judge(contents, reader.count, root, found_run.signed, key)

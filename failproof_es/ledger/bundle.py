@@ -130,19 +130,6 @@ class EventReader:
         return contents_of(self._run_id, self._read, again)
 
 
-def write(
-    run_id: UUID, events: Sequence[ProvenEvent], proof: Sequence[bytes], signed: Note
-) -> Iterator[bytes]:
-    """The lines of a bundle. `events` ascend by index; `proof` is their multiproof.
-
-    Raises `EvidenceError` if the events are not a whole, sealed run.
-    """
-    reader = EventReader(run_id)
-    for event in events:
-        reader.add(event)
-    yield from lines(reader.contents(events), reader.count, events, proof, signed)
-
-
 def lines(
     contents: Contents,
     count: int,

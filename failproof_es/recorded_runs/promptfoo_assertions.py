@@ -1,4 +1,6 @@
-"""Maps a promptfoo test's assertions to checks that decide in the same way.
+"""Maps the assertions of promptfoo's recorded results to checks that decide in the same way.
+
+The importer of cases has `importers.promptfoo.assertions`, which also maps each assertion here.
 
 A part of the assertions could give another verdict than the test. So a test has no checks at all if
 one assertion has no counterpart, or if not all of them have to hold.
@@ -10,7 +12,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from failproof_es.dialects.reply_checks import pattern_problem
-from failproof_es.importers.promptfoo.assertions import CODE, LostPart, TestExpectation, add
+from failproof_es.importers.promptfoo.assertions import (
+    CODE,
+    LostPart,
+    TestExpectation,
+    add_assertion,
+)
 from failproof_es.importers.promptfoo.documents import is_reference
 from failproof_es.importers.promptfoo.templates import fill
 from failproof_es.importers.protocol import Check, as_reply_checks
@@ -40,12 +47,12 @@ def checks_of(test: Json, row: Json, remainder: Remainder, place: str) -> list[d
     for assertion in list_of(test.get("assert")):
         rendered_value = rendered.value_of(assertion)
         if rendered_value is not None:
-            add(expected, {**assertion, "value": rendered_value}, str)
+            add_assertion(expected, {**assertion, "value": rendered_value}, str)
         elif isinstance(assertion, Mapping) and is_reference(assertion.get("value")):
             expected.lost.append(LostPart("value", _NOT_READ))
             expected.undecided += 1
         else:
-            add(expected, assertion, rendered.fill)
+            add_assertion(expected, assertion, rendered.fill)
     for part in expected.lost:
         what = f"an assertion's {part.field}" if part.field else "an assertion"
         remainder.add(what, part.reason, place)

@@ -21,7 +21,7 @@ from uuid import UUID, uuid4
 
 import psycopg
 
-from failproof_es.assurance.export import evidence
+from failproof_es.assurance.run_evidence import evidence_lines
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.assurance.signing.integrator import integrate, sign_checkpoint
 from failproof_es.core.case import Case, Turn, prompt_id
@@ -208,7 +208,7 @@ def _large_log(events: int) -> Iterator[Measurement]:
         auditor = url.replace("failproof_writer", "failproof_auditor")
         with psycopg.connect(auditor, autocommit=True) as reading:
             began = time.perf_counter()
-            data = b"".join(evidence(reading, runs[len(runs) // 2]))
+            data = b"".join(evidence_lines(reading, runs[len(runs) // 2]))
             taken = time.perf_counter() - began
     told = f"{run_events:,} events, {len(data) / 1e6:.0f} MB"
     yield Measurement("evidence-export", taken, note=told)

@@ -20,7 +20,7 @@ from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.ledger.note import SigningKey
 from failproof_es.ledger.seal import Sealing
 from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes, TargetFigure
-from tests.unit.ledger.bundle.evidence_world import CASES, SET_OUT, asked
+from tests.unit.ledger.bundle.evidence_world import CASES, SET_OUT, asked, write_bundle
 
 EVENTS_PER_EVALUATION = 5
 SECOND = Path(__file__).parents[2] / "docs" / "reference" / "verify_evidence.py"
@@ -88,7 +88,7 @@ def exported(events: list[ProvenEvent]) -> bytes:
     tree = merkle.Frontier()
     tree.extend(event.leaf_hash() for event in events)
     signed = Checkpoint(LOG.name, tree.size, tree.root()).signed(LOG)
-    return b"".join(bundle.write(RUN, events, [], signed))
+    return b"".join(write_bundle(RUN, events, [], signed))
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from failproof_es.assurance.export import evidence
+from failproof_es.assurance.run_evidence import evidence_lines
 from failproof_es.ledger import bundle
 from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.contents import EvidenceError
@@ -38,7 +38,7 @@ def write_archive(connection: Connection, run_id: UUID, path: Path, key: PublicK
         if path.exists():
             _make_durable(path)  # its writer may have been killed before it was on disk
             return False
-        atomic_create(path, evidence(connection, run_id, key=key), 0o666)
+        atomic_create(path, evidence_lines(connection, run_id, key=key), 0o666)
     except FileExistsError:
         return False
     except EvidenceError as error:

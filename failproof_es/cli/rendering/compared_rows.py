@@ -12,7 +12,7 @@ from failproof_es.cli.rendering.output import say
 from failproof_es.store.errors import UnreadableState
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import one_line
-from projections.comparison import ChangedRow, NotComparable, RowComparison
+from projections.log_comparison import ChangedRow, NotComparable, RowComparison
 
 _MOST_LISTED = 10
 """Most changed rows of a table that are listed."""

@@ -1,4 +1,4 @@
-"""Maps promptfoo's assertions to checks, or to criteria for judges. Pure."""
+"""Maps the assertions of promptfoo's cases to checks, or to criteria for judges. Pure."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _NoCounterpart(Exception):
     """The assertion has no counterpart. `str` is the reason."""
 
 
-def add(expected: TestExpectation, assertion: Any, fill: Callable[[str], str]) -> None:
+def add_assertion(expected: TestExpectation, assertion: Any, fill: Callable[[str], str]) -> None:
     """Add one of promptfoo's assertions to `expected`; if it does not map, to `expected.lost`.
 
     `fill` fills the test's variables into a text. If it raises `ValueError`, the assertion does not

@@ -238,7 +238,7 @@ class _CaseWriter:
             if assertion is None:  # noted already
                 expected.undecided += 1
                 continue
-            assertions.add(expected, assertion, filled)
+            assertions.add_assertion(expected, assertion, filled)
             for part in expected.lost[lost:]:
                 steps = [name for name in (place.field, part.field) if name]
                 at = place._replace(field=".".join(steps) or None)

@@ -10,7 +10,7 @@ import pytest
 
 import failproof_es.cli.commands.audit as audit_command
 import failproof_es.cli.commands.log as log_command
-from failproof_es.assurance import export
+from failproof_es.assurance import run_evidence
 from failproof_es.assurance.archiving import archive as archiving
 from failproof_es.assurance.checking import verification
 from failproof_es.engine import branching
@@ -72,7 +72,9 @@ def test_evidence_that_is_overtaken(
     archive: Archive, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     archive.does("ledger", "checkpoint")
-    _first_does(monkeypatch, export, "_notes", lambda: archive.does("archive", "1", "--to", "old"))
+    _first_does(
+        monkeypatch, run_evidence, "_notes", lambda: archive.does("archive", "1", "--to", "old")
+    )
     assert "[run-archived]" in archive.does(*command, code=2)
     assert not (archive.folder / "one.evidence").exists()
 

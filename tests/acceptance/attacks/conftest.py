@@ -15,7 +15,7 @@ import pytest
 
 from failproof_es.assurance.checking.findings import Verification, VerificationFinding
 from failproof_es.assurance.checking.verification import verify_log
-from failproof_es.assurance.export import evidence
+from failproof_es.assurance.run_evidence import evidence_lines
 from failproof_es.assurance.run_proof import prove_run
 from failproof_es.assurance.signing.signing_key import log_key, public_path
 from failproof_es.ledger import bundle
@@ -120,7 +120,7 @@ class Attacked:
         public = (key or self.recorded.key).public
 
         def by_file(connection: psycopg.Connection[Any]) -> BundleProof:
-            made = bundle.read(b"".join(evidence(connection, run)))
+            made = bundle.read(b"".join(evidence_lines(connection, run)))
             return bundle.verify(made, public)
 
         def by_log(connection: psycopg.Connection[Any]) -> LogProof:

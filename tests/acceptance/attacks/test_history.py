@@ -14,7 +14,7 @@ from failproof_es.assurance.checking.findings import (
     TREE_REBUILT,
 )
 from failproof_es.assurance.checking.verification import verify_log
-from failproof_es.assurance.export import evidence
+from failproof_es.assurance.run_evidence import evidence_lines
 from failproof_es.assurance.signing.integrator import LedgerBroken, sign_checkpoint
 from failproof_es.assurance.signing.kept_checkpoints import Forked, check_continues
 from failproof_es.assurance.signing.witness import CosignRequest, cosign_request
@@ -105,14 +105,14 @@ def test_evidence_of_a_rebuilt_tree_is_refused_to_who_asks_for_the_cosignature(
     """The stolen key signs for the log, and not for the witness, whose signature is moved over."""
     witness = SigningKey.generate("witness.example", COSIGNATURE)
     with log.auditor() as connection:
-        before = bundle.read(b"".join(evidence(connection, PASSED)))
+        before = bundle.read(b"".join(evidence_lines(connection, PASSED)))
     cosigned = before.note.signed(witness.sign(before.note.text, at=1_800_000_000))
     honest = replace(before, note=cosigned)
     bundle.verify(honest, log.recorded.key.public, [witness.public])
     forge_responses(log)
     rebuild(log)
     with log.auditor() as connection:
-        forged = bundle.read(b"".join(evidence(connection, PASSED)))
+        forged = bundle.read(b"".join(evidence_lines(connection, PASSED)))
     bundle.verify(forged, log.recorded.key.public)
     moved = replace(forged, note=forged.note.signed(*cosigned.signatures[-1:]))
     for each in (forged, moved):

@@ -8,13 +8,14 @@ from uuid import uuid4
 import pytest
 
 from failproof_es.assurance.checking.findings import ROW_CHANGED, RUN_RENUMBERED
-from failproof_es.assurance.export import evidence
+from failproof_es.assurance.run_evidence import evidence_lines
 from failproof_es.ledger import bundle
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.note import SigningKey
 from tests.acceptance.attacks.conftest import Attacked, first, found
 from tests.acceptance.attacks.statements import FORGED, FORGED_RESPONSE
 from tests.acceptance.attacks.world import FAILED, OTHER, PASSED
+from tests.unit.ledger.bundle.evidence_world import write_bundle
 
 
 def test_a_failed_run_taken_off_the_list_is_named(log: Attacked) -> None:
@@ -65,16 +66,16 @@ def test_an_evaluation_left_out_of_the_evidence_is_refused_by_the_seal(log: Atta
     """By the exporter of the bundle: the attacker needs no database at all."""
     hidden = log.event("Scored", PASSED).stream_id
     with log.auditor() as connection:
-        made = bundle.read(b"".join(evidence(connection, PASSED)))
+        made = bundle.read(b"".join(evidence_lines(connection, PASSED)))
     rest = [each for each in made.events if each.stream_id.bytes != hidden]
     with pytest.raises(EvidenceError, match="the run is incomplete"):
-        list(bundle.write(PASSED, rest, made.proof, made.note))
+        list(write_bundle(PASSED, rest, made.proof, made.note))
 
 
 def test_a_response_forged_in_the_file_is_refused(log: Attacked) -> None:
     """With the file's digest made to fit."""
     with log.auditor() as connection:
-        lines = b"".join(evidence(connection, PASSED)).splitlines(keepends=True)
+        lines = b"".join(evidence_lines(connection, PASSED)).splitlines(keepends=True)
     at = next(n for n, line in enumerate(lines) if b'"topic":"ResponseReceived"' in line)
     lines[at] = lines[at].replace(b'"version":2', b'"version":3')
     lines[-1] = b'{"sha256":"%b"}\n' % hashlib.sha256(b"".join(lines[:-1])).hexdigest().encode()

@@ -14,7 +14,7 @@ from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.events import Event
 from failproof_es.store.mapper import LogEntry
 from failproof_es.store.store import Store
-from projections.comparison import compare_log
+from projections.log_comparison import compare_log
 from projections.runner import prepare, rebuild
 from tests.integration.projections.world import record, rows
 from tests.unit.event_samples import SAMPLES

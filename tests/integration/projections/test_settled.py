@@ -10,7 +10,7 @@ from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.events import CarriedOver, PricesRecorded
 from failproof_es.store.mapper import LogEntry
 from failproof_es.store.store import Store
-from projections.comparison import compare_run
+from projections.log_comparison import compare_run
 from projections.run_results import RunResults
 from projections.runner import prepare, rebuild
 from tests.integration.projections.shared_rebuilds import in_this_process, noted

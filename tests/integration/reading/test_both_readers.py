@@ -24,7 +24,7 @@ from failproof_es.reading.rows import RowReader
 from failproof_es.store.errors import UnreadableState
 from failproof_es.store.reading.reader import max_position
 from failproof_es.store.store import Store
-from projections.comparison import compare_log, compare_run
+from projections.log_comparison import compare_log, compare_run
 from projections.runner import catch_up, prepare, rebuild
 from tests.conftest import as_administrator
 from tests.examples import examples

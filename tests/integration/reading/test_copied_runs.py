@@ -14,7 +14,7 @@ from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.rows import RowReader
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
-from projections.comparison import compare_run
+from projections.log_comparison import compare_run
 from projections.runner import rebuild, status
 from tests.benchmarks import filling
 from tests.benchmarks.console import log

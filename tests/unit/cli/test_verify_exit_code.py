@@ -7,7 +7,7 @@ import pytest
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.commands.prove.verify import exit_code_of_rows
 from failproof_es.cli.rendering.compared_rows import print_comparison, rows_document
-from projections.comparison import ChangedRow, RowComparison
+from projections.log_comparison import ChangedRow, RowComparison
 
 _CHANGED = ChangedRow("projections.runs", {}, None, {})
 

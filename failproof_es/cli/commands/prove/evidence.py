@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from failproof_es.assurance.export import evidence as lines_of
+from failproof_es.assurance.run_evidence import evidence_lines
 from failproof_es.assurance.signing.checkpoint_signer import sign_and_keep_checkpoint
 from failproof_es.assurance.signing.signing_key import own_public_key, read_public_key
 from failproof_es.cli.app.errors import ExitCode
@@ -65,7 +65,7 @@ def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> Non
         with connect(store.auditor_url) as connection:
             try:
                 own = own_public_key(ledger.origin(connection))
-                lines = lines_of(connection, run_id, size, own)
+                lines = evidence_lines(connection, run_id, size, own)
                 written_file = write_recorded(store, [run_id], "evidence", output, lines)
             except NotProvenYet as error:
                 say(f"run {run} cannot be exported: {error}. {NEXT_STEP[error.missing]}")

@@ -50,7 +50,7 @@ from failproof_es.store.ledger import Connection
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.schema.protection_layers import missing_layers
 from failproof_es.support.plurals import plural
-from projections.comparison import RowComparison, compare_log, compare_run
+from projections.log_comparison import RowComparison, compare_log, compare_run
 
 _RESULT_WORDS = {
     VerificationResult.GENUINE: "genuine",

@@ -12,8 +12,8 @@ from uuid import UUID
 
 import pytest
 
-from failproof_es.assurance import export
-from failproof_es.assurance.export import evidence
+from failproof_es.assurance import run_evidence
+from failproof_es.assurance.run_evidence import evidence_lines
 from failproof_es.core.case import review_id
 from failproof_es.events import Reviewed, RunResumed
 from failproof_es.ledger import bundle, checkpoint, note
@@ -43,7 +43,7 @@ def sign(log: Attacked) -> None:
 def as_of(log: Attacked, run: UUID, size: int | None = None) -> BundleProof:
     """What a stranger makes of the run's evidence as of a checkpoint."""
     with log.auditor() as connection:
-        made = bundle.read(b"".join(evidence(connection, run, size)))
+        made = bundle.read(b"".join(evidence_lines(connection, run, size)))
     return bundle.verify(made, log.recorded.key.public)
 
 
@@ -85,7 +85,7 @@ def test_once_the_other_run_is_signed_it_counts(log: Attacked) -> None:
 def test_a_run_that_begins_while_evidence_is_made_is_no_part_of_it(
     log: Attacked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chosen = export._checkpoint
+    chosen = run_evidence._checkpoint
 
     def choose(*arguments: Any) -> Any:
         found = chosen(*arguments)
@@ -93,7 +93,7 @@ def test_a_run_that_begins_while_evidence_is_made_is_no_part_of_it(
         sign(log)
         return found
 
-    monkeypatch.setattr(export, "_checkpoint", choose)
+    monkeypatch.setattr(run_evidence, "_checkpoint", choose)
     proven = as_of(log, PASSED)
     assert (proven.contents.attempts, proven.checkpoint.size) == (2, log.recorded.sizes.other)
 
@@ -211,7 +211,7 @@ def test_a_checkpoint_with_a_bad_signature_stands_in_no_evidence_s_way(log: Atta
         forged = f"{head} {b64encode(signature).decode()}\n"
         ledger.add_checkpoint(connection, genuine.size, forged)
     with log.auditor() as connection:
-        made = bundle.read(b"".join(evidence(connection, PASSED, key=key)))
+        made = bundle.read(b"".join(evidence_lines(connection, PASSED, key=key)))
     assert bundle.verify(made, key).checkpoint == genuine
     code, said, _ = verify(log, "2")
     assert code == 0, said

@@ -25,7 +25,7 @@ from failproof_es.assurance.checking.findings import (
     VerifiedPrefix,
 )
 from failproof_es.assurance.checking.verification import verify_log
-from failproof_es.assurance.export import evidence
+from failproof_es.assurance.run_evidence import evidence_lines
 from failproof_es.assurance.signing.integrator import LedgerBroken, integrate, sign_checkpoint
 from failproof_es.assurance.signing.kept_checkpoints import check_continues
 from failproof_es.assurance.signing.witness import CosignRequest, cosign_request
@@ -289,7 +289,7 @@ def test_a_witness_cosigns_from_step_to_step_across_the_boundary(large: Large) -
 def test_a_run_across_the_boundary_is_proven_by_its_evidence_to_both_verifiers(
     large: Large, run: UUID
 ) -> None:
-    data = b"".join(evidence(large.connection, run))
+    data = b"".join(evidence_lines(large.connection, run))
     verdict = bundle.verify(bundle.read(data), large.key.public)
     assert verdict.checkpoint.size == EVENTS
     indices = [event.index for event in bundle.read(data).events]

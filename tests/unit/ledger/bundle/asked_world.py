@@ -7,9 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from failproof_es.core.case import Case, prompt_id
-from failproof_es.ledger import bundle, merkle
+from failproof_es.ledger import merkle
 from failproof_es.ledger.bundle import ProvenEvent
-from tests.unit.ledger.bundle.evidence_world import CASES, World, asked
+from tests.unit.ledger.bundle.evidence_world import CASES, World, asked, write_bundle
 
 FIRST, FAILED, FEWER, RUN, LATER, STRANGE = (UUID(int=n << 100) for n in range(1, 7))
 
@@ -36,7 +36,7 @@ class AskedWorld(World):
     def bundle(self, chosen: Sequence[ProvenEvent] | None = None) -> bytes:
         events = self.of_run() if chosen is None else list(chosen)
         proof = merkle.multiproof(self.subtree, [each.index for each in events], len(self.events))
-        return b"".join(bundle.write(RUN, events, proof, self.cosigned()))
+        return b"".join(write_bundle(RUN, events, proof, self.cosigned()))
 
 
 def asked_world(attempt: Any = 3, overlapping: Any = 1, **changes: Any) -> AskedWorld:

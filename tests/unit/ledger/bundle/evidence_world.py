@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
@@ -38,6 +38,19 @@ SET_OUT: dict[str, Any] = {
     "models": [MODEL],
     "judges": [{**MODEL, "key": "judge:j", "model": "j"}],
 }
+
+
+def write_bundle(
+    run_id: UUID, events: Sequence[ProvenEvent], proof: Sequence[bytes], signed: Note
+) -> Iterator[bytes]:
+    """The lines of a bundle. `events` ascend by index; `proof` is their multiproof.
+
+    Raises `EvidenceError` if the events are not a whole, sealed run.
+    """
+    reader = bundle.EventReader(run_id)
+    for event in events:
+        reader.add(event)
+    yield from bundle.lines(reader.contents(events), reader.count, events, proof, signed)
 
 
 def asked(cases: Sequence[Case], overlapping: Any = 0) -> dict[str, Any]:
@@ -139,7 +152,7 @@ class World:
         events = self.evidence() if chosen is None else list(chosen)
         signed = self.cosigned()
         proof = merkle.multiproof(self.subtree, [event.index for event in events], len(self.events))
-        return b"".join(bundle.write(RUN, events, proof, signed))
+        return b"".join(write_bundle(RUN, events, proof, signed))
 
 
 def world(first: Any = 1, second: int = 2) -> World:

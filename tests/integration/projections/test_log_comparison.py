@@ -11,7 +11,7 @@ from failproof_es.store.connecting import connect
 from failproof_es.store.schema.installation import AUDITOR
 from failproof_es.store.store import Store
 from projections import PROJECTIONS
-from projections.comparison import NotComparable, RowComparison, compare_log, compare_run
+from projections.log_comparison import NotComparable, RowComparison, compare_log, compare_run
 from projections.runner import prepare, rebuild
 from tests.integration.projections.world import RUN, World, follow_to_the_end, record
 
@@ -110,7 +110,7 @@ def test_rows_removed_and_invented_are_named(
 def test_documents_with_more_spaces_hide_no_changed_row(
     world: Store, administrator: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("projections.comparison.MOST_CHANGED", 1)
+    monkeypatch.setattr("projections.log_comparison.MOST_CHANGED", 1)
     administrator.execute("UPDATE projections.prompts SET tags = (tags::text || ' ')::json")
     administrator.execute(
         "UPDATE projections.prompts SET suite_id = 'forged' WHERE prompt_id::text = "

@@ -1,4 +1,4 @@
-"""Compares the rows of projections with the log.
+"""Compares the rows of projections with the log, for `verify`.
 
 The events are folded into temporary tables, by the code that a rebuild uses. So the comparison
 covers every column, and defines no row a second time.

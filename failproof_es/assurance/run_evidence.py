@@ -36,7 +36,7 @@ _NOWHERE = -(1 << 63)
 """Smaller than every position."""
 
 
-def evidence(
+def evidence_lines(
     connection: Connection, run_id: UUID, size: int | None = None, key: PublicKey | None = None
 ) -> Iterator[bytes]:
     """The lines of the run's evidence bundle, as of the newest checkpoint or the one of `size`.
@@ -159,7 +159,7 @@ def _placed(
 def find_run(
     connection: Connection, run_id: UUID, size: int | None = None, key: PublicKey | None = None
 ) -> RunRows:
-    """Find the rows of a run's evidence. Arguments and errors are those of `evidence`."""
+    """Find the rows of a run's evidence. Arguments and errors are those of `evidence_lines`."""
     require_attached(connection, run_id)
     stored = _notes(connection, key)
     signed, size = _checkpoint(stored, size)
