@@ -86,4 +86,5 @@ def _stated(case: Case, outcome: EvaluationOutcome) -> Sequence[Expectation]:
     if not case.expectation:
         return ()
     document = orjson.dumps(case.expectation, option=orjson.OPT_SORT_KEYS).decode()
-    return (Expectation(document, met=outcome.passed, fault=class_word(outcome.class_ or "not met")),)
+    fault = class_word(outcome.class_ or "not met")
+    return (Expectation(document, met=outcome.passed, fault=fault),)

@@ -25,6 +25,7 @@ def asked_again(loaded: LoadedConfiguration, evaluations: int) -> Iterator[Probl
         yield Problem(
             "remark",
             f"{', '.join(chose)}; their cases are asked of {which} {models} models: "
-            f"{plural(evaluations, 'evaluation')} (--model KEY asks one model, for its own results)",
+            f"{plural(evaluations, 'evaluation')} "
+            "(--model KEY asks one model, for its own results)",
             severity="remark",
         )

@@ -203,7 +203,7 @@ def test_why_did_the_model_fail_more_than_last_week_is_answered_by_links(
     where = page.locator("table:has(caption:text('Where they differ')) tbody tr")
     assert where.first.inner_text().split() == ["refunds", "7", "7", "0"]
     became = page.locator("table:has(caption:text('What the answers became')) tbody tr")
-    assert became.first.inner_text().split() == ["pass", "refusal", "7"]
+    assert became.first.inner_text().split() == ["match", "refusal", "7"]
     click(".two-by-two a:text-is('7')")
     click("article.pair a:has-text('failed')")
     assert "I'm sorry, I can't help with refunds" in page.inner_text(".turn.answer")

@@ -118,7 +118,7 @@ def test_ctrl_c_on_the_run_drains_its_workers_and_pauses_it(
         _, said = process.communicate(timeout=60)
         assert process.returncode == 130, said.decode()
         assert count(store, "RunPaused") == 1
-        assert count(store, "AttemptOrphaned") == 0
+        assert count(store, "AttemptOrphaned") == 0, said.decode()
         again = run(store.url, "resume", "1", "--workers", "2", "--quiet", cwd=tmp_path)
         assert again.returncode == 0, again.stderr
         require_exactly_once(store, url, cases=120)

@@ -84,7 +84,7 @@ def test_an_installed_package_declares_a_gate(tmp_path: Path) -> None:
     assert DECLARED.package_of("min_haiku") == ("their-gates", "1.0")
     assert problems_of(tmp_path, "min_gone: 0.5") == [
         "the gate 'min_gone' of the package their-gates 1.0 can't be loaded: "
-        "ModuleNotFoundError: No module named 'no' (update or remove the package)"
+        "ModuleNotFoundError: No module named 'no' (update or remove the package) [plugin-failed]"
     ]
 
 

@@ -54,7 +54,7 @@ def test_an_answer_of_another_model_is_one_request_that_failed() -> None:
 
 def test_what_was_lost_abandoned_or_carried_over_is_told_as_that() -> None:
     lost, evaluation = spans(told(History().sent().lost().abandoned().events))
-    assert lost.error == "lost" and evaluation.error == "timeout"
+    assert lost.error == "orphaned" and evaluation.error == "timeout"
     (carried,) = told(History().carried_over().events)
     assert isinstance(carried, Span)
     assert carried.attributes["failproof_es.status"] == "carried over"
