@@ -47,7 +47,7 @@ def format_amount(value: object) -> str:
 
 
 def describe_unscored(model: ModelTally) -> str:
-    """How many evaluations of a model have no score, by reason, most frequent reason first.
+    """Number of evaluations of a model without a score, by reason, most frequent reason first.
 
     `9 of 12 evaluations have no score: cut off at max_tokens (8), awaits review by people (1)`
     """

@@ -119,7 +119,7 @@ class RowComparison:
     not_compared: dict[str, str] = field(default_factory=dict)
     """Why others were not, by name."""
     behind: list[str] = field(default_factory=list)
-    """Those of `not_compared` that are behind the archiving of a run."""
+    """Projections of `not_compared` that are behind the archiving of a run."""
     rows: int = 0
     """Rows that the log gives."""
     changed: list[ChangedRow] = field(default_factory=list)
@@ -129,7 +129,7 @@ class RowComparison:
 
     @property
     def deviations(self) -> list[str]:
-        """What differs, in words."""
+        """The difference, in words."""
         return [*self.not_as_installed, *map(str, self.changed)]
 
 

@@ -14,7 +14,7 @@ from failproof_es.store.schema.protection_layers import missing_layers
 
 @dataclass(frozen=True, slots=True)
 class ProtectionStatus:
-    """How far the log of a run is signed and anchored by checkpoints.
+    """Numbers of the log's events that are signed and anchored by checkpoints.
 
     Nothing in the log was verified for this: `failproof-es verify` does that.
     """
@@ -27,7 +27,7 @@ class ProtectionStatus:
     not_anchored: int
     """Events of the log behind that checkpoint; at most so many where they are not counted."""
     missing_layers: tuple[str, ...]
-    """What the database does not enforce: `failproof-es db status` says more."""
+    """Guarantees that the database does not enforce: `failproof-es db status` says more."""
     counted: bool
     """Whether `not_anchored` was counted. Behind the tree are too many events for that else."""
 

@@ -9,7 +9,7 @@ from failproof_es.store.ledger import Connection
 
 
 def read_edge(connection: Connection) -> Edge:
-    """What is needed to append to the stored Merkle tree: its right edge.
+    """The right edge of the stored Merkle tree, which appending to it needs.
 
     Raises `InvalidTree` if the stored tiles contradict each other.
     """

@@ -28,7 +28,7 @@ class Trees:
     """The log's current tree comes last."""
     repairs: Sequence[LedgerRepaired]
     problems: Sequence[str]
-    """Where trees and recorded repairs do not match."""
+    """Contradictions between the trees and the recorded repairs."""
 
     @property
     def current(self) -> LogTree:

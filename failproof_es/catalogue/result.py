@@ -67,7 +67,7 @@ class RecordedResult:
     answer: str | None
     """Text of the last reply."""
     expected: tuple[str, ...]
-    """What the case expects of an answer; of a result that failed, what it does not meet."""
+    """The expectations of the case; for a failed result, those that the answer does not meet."""
     got: tuple[str, ...]
     """For a result that failed: what came instead of each `expected`; otherwise empty."""
     reason: str

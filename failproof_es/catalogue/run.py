@@ -33,7 +33,7 @@ from failproof_es.support.document import Document
 
 
 class EvaluationCounts(Document):
-    """How the planned evaluations stand, and what was sent for them."""
+    """Numbers of evaluations by state, and of the requests sent for them."""
 
     planned: int
     finished: int
@@ -42,7 +42,7 @@ class EvaluationCounts(Document):
     """Of one model; `None` of several together, as `failed`."""
     failed: int | None
     abandoned: int
-    """Those without a score, but for those that await review; `lost` is a part of them."""
+    """Evaluations without a score, except those that await review; includes `lost`."""
     lost: int
     awaiting_review: int
     carried_over: int
@@ -54,9 +54,9 @@ class EvaluationCounts(Document):
     retries: int
     """Requests that repeated a failed or orphaned one."""
     failed_requests: int
-    """Those without a usable reply."""
+    """Evaluations without a usable reply."""
     orphaned_requests: int
-    """Those without a recorded outcome."""
+    """Requests without a recorded outcome."""
 
 
 class Accuracy(Document):
@@ -151,7 +151,7 @@ class Happening(Document):
 
 
 class ValidationShown(Document):
-    """What checking the ended run found."""
+    """The findings of checking the ended run."""
 
     passed: bool
     checked: dict[str, int]
@@ -178,7 +178,7 @@ class Closing(Document):
 
 
 class Spending(Document):
-    """What the run cost, as far as that is known."""
+    """The known costs of the run."""
 
     cost_usd: float | None
     """`None` where one answer's cost is not known."""
@@ -188,7 +188,7 @@ class Spending(Document):
     """The models and judges that lack a price, or have an answer of unknown cost."""
     max_spend_usd: float | None
     of_ceiling: str | None
-    """How much of the spend ceiling is spent, in words; `None` where there is no ceiling."""
+    """The spent share of the spend ceiling, in words; `None` without a ceiling."""
     input_tokens: int | None
     output_tokens: int | None
     input_tokens_unknown: int
@@ -220,9 +220,9 @@ class BranchedFrom(Document):
     settings: dict[str, Any]
     """Settings that the branch changed, by their path: how to reach its models."""
     reuse: bool
-    """It reuses that run's answers where the requests are the same; its plan is its own."""
+    """The run reuses that run's answers to the same requests; its plan is its own."""
     again: Again | None
-    """Which evaluations of that run are asked again; `None`: only what was not finished."""
+    """Which evaluations of that run are asked again; `None`: only unfinished ones."""
     asked_again: tuple[AskedAgain, ...]
     chosen_by_result: str | None
     """Why no rate of this run is a measurement: evaluations were asked again because they had
@@ -239,19 +239,19 @@ class Imported(Document):
     source_sha256: str
     files: tuple[SourceFile, ...]
     began_at: str | None
-    """When the source says that its run began, as it says it."""
+    """The start of the run, as the source records it."""
     ended_at: str | None
     answers: int
     absent: int
     """Planned evaluations that the source holds no answer for."""
     unmapped: tuple[Unmapped, ...]
-    """What of the source has no place here, and why."""
+    """Parts of the source that are not imported, and why."""
     claims: dict[str, Any]
     """Results that the source states; nothing here is computed from them."""
 
 
 class Annotation(Document):
-    """How people annotated the run, and who did so last."""
+    """The annotations of the run, and the last person who changed them."""
 
     name: str | None
     """The name that they gave it; `None`: they call it by its configured one."""
@@ -264,7 +264,7 @@ class Annotation(Document):
 
 
 class RunDocument(Document):
-    """What is known of a run. What is not known, or does not apply, is null."""
+    """All known facts of a run. An unknown or inapplicable fact is null."""
 
     as_of: AsOf
     """Up to which event it was read. The console reads one snapshot; elsewhere events that a run
@@ -292,12 +292,12 @@ class RunDocument(Document):
     repetitions: int
     planned_cases: int
     selection: Selection | None
-    """Which part of its configuration's cases and models it asked; `None` where it asked all."""
+    """The asked part of its configuration's cases and models; `None` if it asked all of them."""
     branched_from: BranchedFrom | None
     imported: Imported | None
     """`None` of a run that asked here."""
     remarks: tuple[str, ...]
-    """What has to stand beside its numbers."""
+    """Remarks to show with the numbers of the run."""
     times_apart: str | None
     """The remark of `failproof-es verify` on the time at which its first event was recorded, if
     that is more than a day from its signed time."""
@@ -330,7 +330,7 @@ class RunDocument(Document):
     reviews: dict[str, int]
     """Evaluations that were left to people, by the status of their reviews."""
     by_people: tuple[PeopleFigure, ...]
-    """What people decided of these, by model, severity, category and tag."""
+    """The verdicts of people on these evaluations, by model, severity, category and tag."""
     evaluations_unread: bool
     """Whether `by_people` and `asked_again` are left out: they read each evaluation, and there are
     too many for this surface. `failproof-es show` has them."""
@@ -342,9 +342,9 @@ class RunDocument(Document):
     attempts: Attempts
     limits: tuple[LimitNow, ...]
     shares: tuple[ShareRecord, ...]
-    """Who has which share of a provider key's limits now, of the servers of this run."""
+    """The workers' shares of provider keys' limits now, for the servers of this run."""
     holders: tuple[str, ...]
-    """Who drives it now."""
+    """The processes that drive the run now, in words."""
     undriven: Undriven | None
     """Since when nobody drives it, though it is running; else `None`."""
     workers: tuple[RunWorker, ...]

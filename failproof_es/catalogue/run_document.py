@@ -54,7 +54,7 @@ _LIFE = (
     *RUN_STATUS,
     RunImported.__name__, "SpendCeilingChanged", "RunValidated", "RunSealed",
 )  # fmt: skip
-"""What happened to the run."""
+"""Topics of the events in a run's life."""
 
 
 def run_document(

@@ -1,4 +1,4 @@
-"""What a run takes of all that its configuration names: a part of the cases and of the models."""
+"""The chosen part of the cases and of the models that a configuration names."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _Pattern = Annotated[str, Field(min_length=1, examples=["id:login-*", "tag:smoke
 
 RunReference = Annotated[int, Field(ge=1)] | Annotated[str, Field(min_length=1)]
 PROMPT = "{prompt}"
-"""What stands in a template for the text of a case."""
+"""The placeholder for the text of a case in a template."""
 MOST_VARIANTS = 10_000
 """The largest `matrix.most`."""
 USUAL_VARIANTS = 64
 """`matrix.most` unless given."""
 KINDS = ("id", "tag", "suite")
-"""What a pattern of values can be about: it begins with one of these and a colon."""
+"""Kinds of values that a pattern can match: it begins with one of these and a colon."""
 
 
 def parse_pattern(pattern: str) -> tuple[str, str] | None:
@@ -66,7 +66,7 @@ class SelectionSection(Section):
 
 
 class PromptTemplate(Section):
-    """What is put around the text of every case, before it is sent to a model."""
+    """The text put around every case before it is sent to a model."""
 
     system: Annotated[str | None, Field(min_length=1)] = None
     """A system message before all others; a case's own follows it in the same message."""

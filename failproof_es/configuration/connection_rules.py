@@ -22,7 +22,8 @@ _OURS = frozenset(
 )
 """Headers that say how a request is sent."""
 _OPERATIONS = ("/chat/completions", "/v1/responses", "/v1/messages", "/api/chat", "/api/generate")
-"""What providers add to a `base_url`. Whoever copies an address from an example has it already."""
+"""Suffixes that providers add to a `base_url`. Whoever copies an address from an example has it
+already."""
 
 
 def url_problems(url: str | None) -> Iterator[EntryProblem]:

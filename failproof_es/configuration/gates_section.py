@@ -31,7 +31,7 @@ MOST_UNSCORED = 0.1
 
 
 class Gates(Section):
-    """What must hold for exit code 0."""
+    """Limits that must hold for exit code 0."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -44,13 +44,13 @@ class LoadedConfiguration:
     configuration: Configuration
     path: Path
     folder: Path
-    """Where its relative paths start."""
+    """The folder that its relative paths start from."""
     tree: YamlTree
     of_models: int
-    """How many models the file names, variants of a matrix counted each; `selection.models` may
-    have left fewer."""
+    """Number of models in the file with all variants of a matrix; `selection.models` may leave
+    fewer."""
     matrix: str | None = None
-    """How many variants its matrix makes of what, in words."""
+    """Number of variants that the matrix makes, and of what, in words."""
     cases_by_result: Mapping[str, AbstractSet[tuple[str, str]]] = field(default_factory=dict)
     """By pattern of its selection such as `failed:3`, the (suite, id) of the cases with such a
     result in that run. `reading.cases_by_result` reads them."""

@@ -39,7 +39,7 @@ class EntryProblem(NamedTuple):
     message: str
     """The message that follows the key: `base_url: is missing`."""
     remedy: str | None = None
-    """What to do about it."""
+    """The remedy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class RecordedConfiguration:
 
     @cached_property
     def execution(self) -> Execution:
-        """How the run is executed."""
+        """The run's execution settings."""
         return self._section("execution", Execution)
 
     @cached_property
@@ -68,12 +68,12 @@ class RecordedConfiguration:
 
     @cached_property
     def judging(self) -> JudgingSection:
-        """How the judges reach their verdicts."""
+        """The judging settings."""
         return self._section("judging", JudgingSection)
 
     @cached_property
     def output(self) -> Output:
-        """Where results go beside the log."""
+        """Files of results beside the log."""
         return self._section("output", Output)
 
     @cached_property
@@ -104,7 +104,7 @@ def recorded_configuration(started: RunStarted) -> RecordedConfiguration:
 
 
 def repetitions_of(started: RunStarted) -> int:
-    """How often a run asks each of its models each case.
+    """Number of times that a run asks each of its models each case.
 
     Raises `ImpossibleHistory` if that does not match the plan: otherwise reading the plan might
     not end.

@@ -38,7 +38,7 @@ from failproof_es.support.key_shapes import find_key
 
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*[^}]*\}|\{\{-?\s*env\s*[.\[][^{}]*\}\}")
-"""How a shell, docker compose, promptfoo and others write an environment variable."""
+"""Forms of an environment variable in a shell, docker compose, promptfoo and others."""
 _STOPS = frozenset({"stop", "stop_sequences", "stopSequences"})
 _HALF = re.compile("[\ud800-\udfff]")
 """Half a surrogate pair; what Python also makes of bytes in a path that are not UTF-8."""

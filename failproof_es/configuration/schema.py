@@ -69,7 +69,7 @@ class Model(Section):
     """One model to evaluate, named by its exact version string. Never substituted."""
 
     provider: Annotated[str, Field(min_length=1, json_schema_extra=_add_provider_examples)]
-    """How the model is reached. `openai` is OpenAI's chat completions, which most servers offer;
+    """The way to reach the model. `openai` is OpenAI's chat completions, which most servers offer;
     `local` a model on this machine; `python` a class of your own. `docs/how-to/providers.md` has
     each. An installed package may offer more."""
     model: Annotated[str, Field(min_length=1)]
@@ -117,7 +117,7 @@ class Model(Section):
     options: dict[str, Any] = {}
     """Settings that only one provider has; the documentation of the provider describes them."""
     prompt_template: PromptTemplate | None = None
-    """What is put around the text of every case for this model; `matrix` makes variants of it."""
+    """The text put around every case for this model; `matrix` makes variants of it."""
     key: Annotated[str | None, Field(min_length=1, max_length=200)] = None
     """The name of this entry in results and on the command line; that of the model, unless given or
     shared with another entry."""
@@ -165,7 +165,7 @@ class Model(Section):
 
 
 class Filters(Section):
-    """Which of the cases to run: OR within a list, AND across lists."""
+    """The cases to run: OR within a list, AND across lists."""
 
     category: Annotated[list[str] | None, Field(min_length=1)] = None
     """The case's own `category`."""
@@ -178,7 +178,7 @@ class Filters(Section):
 
 
 class PromptsSection(Section):
-    """Which cases to run: those of files, or of a collection that was imported."""
+    """The cases to run, from files or from an imported collection."""
 
     source: Literal["file", "database"] = "file"
     """Files, or a collection in the log."""
@@ -189,7 +189,7 @@ class PromptsSection(Section):
     filters: Filters = Filters()
     """The selection of cases; all, unless given."""
     dialect: str | None = None
-    """How cases are written and graded; detected from the files unless given."""
+    """The format and grading of the cases; detected from the files unless given."""
     on_invalid: Literal["error", "skip"] = "error"
     """Whether a defective case refuses the run, or is skipped and recorded."""
     options: dict[str, Any] = {}
@@ -197,14 +197,14 @@ class PromptsSection(Section):
 
 
 class JudgingSection(Section):
-    """How the judges reach their verdicts, where the dialect asks any."""
+    """Settings of the judges, where the dialect asks any."""
 
     rule: Literal["majority", "unanimous"] = "majority"
-    """How many of several judges must agree; a judge without a verdict is counted, too."""
+    """The agreement that several judges need; a judge without a verdict counts, too."""
     attempts: Annotated[int, Field(ge=1, le=10)] = 2
-    """How often a judge is asked at most, until its reply can be parsed."""
+    """The most times a judge is asked until its reply can be parsed."""
     begins: Literal["with_each_answer", "after_all_answers"] = "with_each_answer"
-    """When the judges are asked: as answers come, or once every model has answered everything."""
+    """Time of judging: as answers come, or once every model has answered everything."""
 
 
 class ChosenScorer(Section):
@@ -217,7 +217,7 @@ class ChosenScorer(Section):
 
 
 class GradingSection(Section):
-    """How answers are graded, beside what their dialect says."""
+    """Settings of grading beyond the dialect's rules."""
 
     on_cut_off: Literal["unscored", "fail"] = "unscored"
     """What becomes of an evaluation whose reply was cut off at `max_tokens`, or made its own
@@ -230,7 +230,7 @@ class GradingSection(Section):
 
 
 class Execution(Section):
-    """How many requests at once, how often again, how long, and what pauses the run."""
+    """Concurrency, retries, time-outs, and conditions for a pause."""
 
     parallel_workers: Annotated[int, Field(ge=1, le=1000)] = 4
     """The most requests in flight at once, over all models, of each process that drives the run.
@@ -242,8 +242,8 @@ class Execution(Section):
     retry_delay_ms: Annotated[int, Field(ge=0, le=_DAY_MS)] = 1000
     """The first back-off; it doubles, with jitter, up to a minute."""
     timeout_per_request_ms: Annotated[int, Field(ge=1, le=_DAY_MS)] = 30_000
-    """How long a request may take before it counts as a transient error; for `local`, how long
-    the model may make no progress, however long the answer takes."""
+    """Time limit of a request, after which it counts as a transient error; for `local`, the
+    limit of the time without progress."""
     rate_limit_wait_ms: Annotated[int, Field(ge=0, le=_DAY_MS)] = 900_000
     """How long a server may refuse everything (429, 529, 503 with `Retry-After`), or be down,
     before the run is paused; it can be resumed. 15 minutes unless given."""
@@ -251,7 +251,7 @@ class Execution(Section):
     """The run is paused after this many evaluations in a row without a usable reply of a model or
     of a judge; it can be resumed. 10 unless given; null never pauses it."""
     repetitions: Annotated[int, Field(ge=1, le=10_000)] = 1
-    """How often each model is asked each case."""
+    """Number of times each model is asked each case."""
     allow_unlisted: bool = False
     """Whether a model is asked that its server does not list; else the run is refused."""
     max_spend_usd: Annotated[float | None, Field(gt=0.0, allow_inf_nan=False)] = None
@@ -288,7 +288,7 @@ class DatabaseOutput(Section):
 
 
 class Output(Section):
-    """Where results go beside the log."""
+    """Files of results beside the log."""
 
     database: DatabaseOutput = DatabaseOutput()
     """The log."""
@@ -300,7 +300,7 @@ UsdPerMillion = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
 class ListedRates(Section):
-    """What tokens cost, in US dollars per million."""
+    """Prices of tokens, in US dollars per million."""
 
     input_usd_per_million: UsdPerMillion
     """The price of input tokens."""
@@ -368,7 +368,7 @@ class Configuration(Section):
     judges: Annotated[list[Model] | None, Field(min_length=1)] = None
     """Several judges, in place of `judge`."""
     judging: JudgingSection = JudgingSection()
-    """How the judges reach their verdicts."""
+    """Settings of the judges."""
     prompts: PromptsSection
     """The cases to ask."""
     selection: SelectionSection = SelectionSection()
@@ -376,11 +376,11 @@ class Configuration(Section):
     reuse: ReuseSection = ReuseSection()
     """Recorded answers of another run, carried over where the requests are the same."""
     grading: GradingSection = GradingSection()
-    """How answers are graded, beside what their dialect says."""
+    """Settings of grading beyond the dialect's rules."""
     execution: Execution = Execution()
-    """How the run is carried out."""
+    """Concurrency, retries, time-outs and pauses."""
     output: Output = Output()
-    """Where results go beside the log."""
+    """Files of results beside the log."""
     prices: Prices = Prices()
     """The prices of tokens."""
     gates: Gates = Gates()

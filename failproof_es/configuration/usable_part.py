@@ -24,7 +24,7 @@ _SECTIONS: dict[str, Any] = {
 }
 """In place of the sections that are required."""
 _NAMING = ((), ("provider",), ("model",), ("key",))
-"""What of a model's place its name depends on: the whole entry, or one of these keys."""
+"""The part of a model's place that decides its name: the whole entry, or one of these keys."""
 _MOST_ROUNDS = 10
 
 

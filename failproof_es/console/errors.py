@@ -35,9 +35,9 @@ class ErrorPage(BaseModel):
     code: str
     """The kind of error, such as `unknown-run`; `docs/reference/problems.md` lists them."""
     error: str
-    """What is wrong."""
+    """The error."""
     remedy: str
-    """What to do."""
+    """The remedy."""
 
 
 def error_page(status: HTTPStatus, code: str, message: str, remedy: str) -> ErrorPage:

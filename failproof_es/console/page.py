@@ -42,7 +42,7 @@ class NoProjections(InvalidInput):
 
 @dataclass(frozen=True, slots=True)
 class PageRequest(Generic[Q]):
-    """What a request asks for, and one snapshot of the database to read it from."""
+    """The parameters of a request, and one snapshot of the database to read the page from."""
 
     connection: Connection
     reader: ResultReader

@@ -60,7 +60,7 @@ class PagedQuery(Query):
 
 
 class Paging(Document):
-    """Which rows a page has, and how many there are. `None` where nothing was counted.
+    """Numbers of the rows of a page and of all rows; `None` where they are not counted.
 
     Where counting stopped, `more_than` and `total_more_than` are lower bounds.
     """

@@ -93,7 +93,7 @@ class Evaluation(NamedTuple):
     failures: int = 0
     """Transient errors of the current question: these use up the retry bound."""
     deferrals: int = 0
-    """How often the server refused the current question for now."""
+    """Number of refusals for now of the current question by the server."""
     deferred_since: datetime | None = None
     """Timestamp of the first of these refusals."""
     last_error: ErrorRecorded | None = None

@@ -208,7 +208,7 @@ class RunQuestions:
     def of(
         cls, started: Mapping[str, Any], read_questions: Callable[[], AbstractSet[str]]
     ) -> RunQuestions:
-        """What the run asked, from the payload of its `RunStarted`.
+        """The experiment of the run, from the payload of its `RunStarted`.
 
         `read_questions` reads the `question_digest` of every case, if it is needed. Raises
         `ValueError` if the payload lacks the experiment.

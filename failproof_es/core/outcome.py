@@ -52,11 +52,11 @@ class RequestError(NamedTuple):
     judge: str | None
     """The judge that was asked; `None` for the model under test."""
     message: str
-    """What the server said, in one line: its HTTP status and the message."""
+    """The server's words in one line: its HTTP status and the message."""
 
 
 class EvaluationOutcome(NamedTuple):
-    """What became of one planned evaluation, as far as it is on record. To be made by keywords.
+    """The recorded result of one planned evaluation, complete or not. To be made by keywords.
 
     An evaluation that was carried over from another run is told as it happened there; only
     `spending` leaves it out, because the other run paid for it.
@@ -71,9 +71,9 @@ class EvaluationOutcome(NamedTuple):
     model_key: str
     """The configured model that was asked."""
     repetition: int
-    """Which repetition of the case, from 1."""
+    """Number of the repetition, from 1."""
     status: Status = "planned"
-    """How far it is. `abandoned`: it ended without a score."""
+    """Progress of the evaluation. `abandoned`: it ended without a score."""
     unscored_as: UnscoredGroup | None = None
     """Why it ended without a score; `None` where it did not."""
     source_run_id: UUID | None = None
@@ -81,15 +81,15 @@ class EvaluationOutcome(NamedTuple):
     source_evaluation_id: UUID | None = None
     """The evaluation there."""
     started_at: datetime | None = None
-    """When its first event was recorded, where it happened. UTC."""
+    """Time of its first event in the run where it was asked. UTC."""
     finished_at: datetime | None = None
-    """When it was scored or abandoned. UTC."""
+    """Time at which it was scored or abandoned. UTC."""
 
     # -- asking --
     requests: int = 0
     """Requests sent, to the model and to judges."""
     retries: int = 0
-    """Those of them that repeated a failed or orphaned one."""
+    """Requests that repeated a failed or orphaned one."""
     orphaned_requests: int = 0
     """Requests whose outcome nobody recorded, because the process died."""
     in_flight: bool = False
@@ -129,13 +129,13 @@ class EvaluationOutcome(NamedTuple):
     class_: str | None = None
     """The class of what came back, as its dialect names it."""
     details: Mapping[str, Any] = _NOTHING
-    """What decided the class."""
+    """The rule that decided the class."""
     judges: tuple[JudgeVerdict, ...] = ()
     """Each judge that is done, in the order in which they were asked."""
     scores: Mapping[str, float] = _NOTHING
     """Every score by its name."""
     passed: bool | None = None
-    """What its dialect says of the score. `None` without a score or a pass mark."""
+    """The dialect's result for the score. `None` without a score or a pass mark."""
     reason: FreeText = ""
     """Why the score is what it is, or why there is none."""
     ended_kind: str | None = None
@@ -153,7 +153,7 @@ class EvaluationOutcome(NamedTuple):
 
     @property
     def key(self) -> EvaluationKey:
-        """Which evaluation it is."""
+        """The key of the evaluation."""
         return EvaluationKey(self.run_id, self.prompt_id, self.model_key, self.repetition)
 
     @property

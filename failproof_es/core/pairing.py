@@ -91,7 +91,7 @@ def same_questions(unpaired: Iterable[Unpaired]) -> bool:
 
 
 def advice_on(unpaired: Iterable[Unpaired]) -> str | None:
-    """What to do so that an edited prompt has partners; `None` if no prompt was edited."""
+    """Advice so that an edited prompt gets partners; `None` if no prompt was edited."""
     if all(group.why != ALTERED for group in unpaired):
         return None
     return (

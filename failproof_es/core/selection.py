@@ -59,7 +59,7 @@ def describe_recorded_part(
 
 
 def describe_cases(suite: SuiteSnapshot) -> str:
-    """How many cases of a file are asked: `15 of 81`, or `81` if all are or nobody counted them."""
+    """The asked cases of a file: `15 of 81`; `81` if all are asked or the file was not counted."""
     if suite.of_cases in (None, suite.cases):
         return f"{suite.cases:,}"
     return f"{suite.cases:,} of {suite.of_cases:,}"

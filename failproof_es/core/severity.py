@@ -1,4 +1,4 @@
-"""How severe the failure of a case is, and the order of severities. Pure."""
+"""The severity of a failed case, and the order of severities. Pure."""
 
 from __future__ import annotations
 

@@ -277,7 +277,7 @@ class CollectionExport:
     """
 
     says: str
-    """What it writes, in a few words."""
+    """The format that it writes, in a few words."""
     collections: Mapping[str, LiteralString]
 
 
@@ -333,7 +333,7 @@ class StatesExpectations(Protocol):
     """
 
     def expectations(self, case: Case, outcome: EvaluationOutcome) -> Sequence[Expectation]:
-        """What the case expects of an answer, and how far `outcome` meets it.
+        """The expectations of the case on an answer, and how far `outcome` meets each.
 
         In the order of the case; empty if any answer will do. Total: also of an outcome without a
         class, score or answer, and of one whose details an earlier version recorded.

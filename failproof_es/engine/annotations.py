@@ -35,7 +35,7 @@ _LAST = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationChange:
-    """What to change of a run's annotation; `None` keeps a value, an empty text removes it."""
+    """A change of a run's annotation; `None` keeps a value, an empty text removes it."""
 
     name: str | None = None
     tags: tuple[str, ...] = ()

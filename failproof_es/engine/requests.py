@@ -50,7 +50,7 @@ class Target:
     provider: Provider
     limiter: ConcurrencyLimiter
     stuck_after_s: float = math.inf
-    """How long one attempt may take before its provider is taken to be stuck."""
+    """Seconds that one attempt may take before its provider counts as stuck."""
     answering: AnsweringModel = field(default_factory=AnsweringModel)
 
 
@@ -93,8 +93,7 @@ class Requests:
         return target.provider.prepare(messages, self._options(state, case, action))
 
     def _options(self, state: Evaluation, case: Case, action: Send) -> ResponseOptions:
-        """What a request demands of the answer: tools for the model under test, a schema for
-        judges."""
+        """Demands on the answer: tools for the model under test, a schema for judges."""
         if action.purpose == "target" and self._tools is not None:
             return ResponseOptions(tools=self._tools.tools(case))
         if action.purpose == "judge" and self._judge_schema is not None:

@@ -250,7 +250,7 @@ RUN_STATUS: dict[str, RunStatus] = {
     for topic, kind in EVENTS.items()
     if issubclass(kind, RunEvent) and kind.run_status is not None
 }
-"""How a run stands after each event that decides it, by topic."""
+"""The state of a run after each event that decides it, by topic."""
 
 
 def topics(stream: Stream, *, ends: bool | None = None) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ class Record(BaseModel):
 
 
 class Event(Record):
-    """What every event carries: its stream, its version there, its run, its time (UTC).
+    """The base of every event: its stream, its version there, its run, its time (UTC).
 
     The class says what the event is to others; who asks that keeps no list of topics.
     """
@@ -47,7 +47,7 @@ class Event(Record):
     audited: ClassVar[bool] = False
     """Whether it belongs in the audit trail of a run (specification 001 § 8.2)."""
     audited_as: ClassVar[str | None] = None
-    """What the trail calls it, where that is not its topic."""
+    """The event's name in the audit trail, where that is not its topic."""
     not_in_trail: ClassVar[frozenset[str]] = frozenset()
     """Fields that the trail leaves to the log, because they are long."""
     throws_away: ClassVar[bool] = False
@@ -55,7 +55,7 @@ class Event(Record):
     tells_progress: ClassVar[bool] = False
     """Whether it says how far a run has come."""
     says: ClassVar[str]
-    """What it says in one line: a format over its fields (`failproof_es.events.line`)."""
+    """One line about the event: a format over its fields (`failproof_es.events.line`)."""
 
     originator_id: UUID
     originator_version: int
@@ -64,7 +64,7 @@ class Event(Record):
 
     @classmethod
     def audit_name(cls) -> str | None:
-        """What the audit trail calls it; `None` where it is not in there."""
+        """The event's name in the audit trail; `None` where the trail leaves it out."""
         return (cls.audited_as or cls.__name__) if cls.audited else None
 
     @classmethod
@@ -83,10 +83,11 @@ class RunEvent(Event):
 
     stream: ClassVar[Stream] = "run"
     plan_place: ClassVar[int | None] = None
-    """Where it stands among what is appended with the run's first event; `None`: it comes later."""
+    """Place of the event among those appended with the run's first event; `None`: it comes later.
+    """
     comes_while: ClassVar[tuple[RunStatus, ...]] = ()
-    """How a run stands that it can come to."""
+    """States of a run in which the event may come."""
     comes_once: ClassVar[bool] = False
     """Whether no second one can follow."""
     run_status: ClassVar[RunStatus | None] = None
-    """How a run stands after it, where that is decided by it."""
+    """State of a run after the event, where the event decides it."""

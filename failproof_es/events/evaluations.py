@@ -216,7 +216,7 @@ class Classified(EvaluationEvent):
 
 
 class Judged(EvaluationEvent):
-    """What was read from a judge's reply, or why nothing could be: a verdict or a problem.
+    """A judge's verdict or the problem with its reply.
 
     `final` says that this judge is not asked about this evaluation any more. Only then it may have
     both: a verdict on some items, and the problem with the others.

@@ -16,7 +16,7 @@ class SourceFile(Record):
 
 
 class Unmapped(Record):
-    """What of the source has no place here, why, where it stands first, and how often."""
+    """A part of the source that was not imported: why, its first place, and number of places."""
 
     what: str
     why: str
@@ -70,7 +70,7 @@ class ImportedError(Record):
 
 
 class AnswerImported(EvaluationEvent):
-    """What another tool recorded of an answer, in place of a request and a response of ours.
+    """An answer recorded by another tool, in place of a request and a response of ours.
 
     `source_place` says where it stands in the source, `sample_sha256` is over what stands there;
     it is empty where a program handed the answer over, which `source_place` then names.

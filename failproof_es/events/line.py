@@ -9,11 +9,11 @@ from failproof_es.events import AUDITED, EVENTS
 from failproof_es.support.class_words import class_word
 
 _PLACE = ("path", "line", "field")
-"""Where a defect stands, as far as it is known: `place`, in one."""
+"""Fields with the place of a defect; a format names all of them by `place`."""
 MADE = frozenset(
     {"place", "counted", "priced", "outcome", "score_words", "class_words", "verdict_words"}
 )
-"""What a format may name besides the fields of its event: words that are made of them."""
+"""Names that a format may use besides the fields of its event: texts made of several fields."""
 
 _OUTCOMES: Mapping[str, str] = {
     **dict.fromkeys(("present", "met", "happened"), "happened"),
@@ -23,7 +23,7 @@ _OUTCOMES: Mapping[str, str] = {
 
 
 class _Fields(dict[str, Any]):
-    """What is not there says nothing."""
+    """Fields of a payload; a missing field is an empty text."""
 
     def __missing__(self, _: str) -> str:
         return ""
@@ -49,7 +49,7 @@ def line_of(event: str, payload: Mapping[str, Any]) -> str:
 
 
 def _made(payload: Mapping[str, Any]) -> dict[str, str]:
-    """What several fields say together, in words."""
+    """Several fields together, in words."""
     made = {}
     if isinstance(models := payload.get("models"), list):
         made["priced"] = "; ".join(
@@ -76,7 +76,7 @@ def _made(payload: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _judged(items: list[Any]) -> str:
-    """What a judge said of each item of its checklist; why it counts for nothing, where so."""
+    """A judge's verdict on each item of its checklist, and why a void verdict does not count."""
     phrases = []
     for item in items:
         key, void = item.get("item", "an item"), item.get("void")

@@ -35,7 +35,7 @@ class SuiteSnapshot(Record):
 
 
 class Counts(Record):
-    """How a run's planned evaluations stand. `finished` = scored + abandoned."""
+    """Numbers of a run's planned evaluations. `finished` = scored + abandoned."""
 
     planned: int
     finished: int
@@ -148,7 +148,7 @@ Price = Annotated[Decimal, AfterValidator(_payable)]
 
 
 class TokenPrices(Record):
-    """What tokens cost: US dollars per million, `None` where that is not known.
+    """The price of tokens: US dollars per million, `None` where unknown.
 
     It holds for answers on `since` (a day, UTC) and after, from `daily_from` until before
     `daily_until` of each day (UTC), of requests with more than `over_input_tokens`. What is
@@ -326,7 +326,7 @@ class RunSealed(RunEvent):
 
 
 class LimitChanged(RunEvent):
-    """How many requests may go to a server at once, or from when, is not what it was.
+    """A change in how many requests may go to a server at once, or from when.
 
     `rate_limited` (too many requests: a 429 or 529) and `retry_after` (another answer that says
     when to come back) hold back or slow down all that the server serves; `released` and
@@ -370,13 +370,13 @@ class Usage(Record):
     """All that was read, from a cache or into one, too."""
     output_tokens: int | None = None
     cached_input_tokens: int | None = None
-    """Those of `input_tokens` that came from a cache."""
+    """Input tokens that came from a cache, a part of `input_tokens`."""
     cache_write_tokens: int | None = None
-    """Those of `input_tokens` that were written to a cache."""
+    """Input tokens that were written to a cache, a part of `input_tokens`."""
     cache_write_1h_tokens: int | None = None
-    """Those of `cache_write_tokens` that are kept for an hour; the rest for a shorter time."""
+    """The part of `cache_write_tokens` that is kept for an hour; the rest for a shorter time."""
     reasoning_tokens: int | None = None
-    """Those of `output_tokens` that were thoughts. Of an answer; a run's are not summed."""
+    """The part of `output_tokens` that were thoughts, for an answer; not summed for a run."""
 
 
 class Finding(Record):
@@ -389,7 +389,7 @@ class Finding(Record):
 
 
 class RunValidated(RunEvent):
-    """What checking the ended run found (specification 001 § 10.2).
+    """The findings of checking the ended run (specification 001 § 10.2).
 
     `checked` counts what was looked at, `more` the findings of a kind beyond those named.
     `usage` is counted again by model and judge; `cost_usd` is a decimal number, `None` where a

@@ -47,7 +47,7 @@ class LedgerRepaired(Event):
     forced: bool
     findings: tuple[LedgerFinding, ...]
     more_findings: dict[str, int]
-    """How many findings of a kind there were beyond those named."""
+    """Number of findings of a kind beyond those named."""
 
 
 class OperationEvent(Event):
@@ -76,7 +76,7 @@ class ConfigurationResolved(OperationEvent):
 
 
 class ValidationStarted(OperationEvent):
-    """What `start` needs is being looked at; nothing has been sent (§ 10.1)."""
+    """The validation that precedes a `start` has begun; nothing has been sent (§ 10.1)."""
 
     says: ClassVar[str] = ""
 
@@ -234,7 +234,7 @@ class RunArchived(OperationEvent):
 
 
 class RunAttached(OperationEvent):
-    """What was archived of the run is in the log again, every row as it was.
+    """The archived events of the run are in the log again, every row as it was.
 
     The other fields are those of the `RunArchived` that this undoes.
     """

@@ -1,4 +1,4 @@
-"""How an answer is compared with the expected one: the words of `--match` and of its columns."""
+"""Ways to compare an answer with the expected one: the words of `--match` and of its columns."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def match_of(word: str) -> AnswerMatch | None:
 
 @dataclass(slots=True)
 class RowExpectation:
-    """What the expectations of one row come to. The fields are those of `ImportedCase`."""
+    """The expectations of one row. The fields are those of `ImportedCase`."""
 
     checks: list[Check] = field(default_factory=list)
     criteria: list[str] = field(default_factory=list)

@@ -20,7 +20,7 @@ from failproof_es.importers.protocol import Check, Findings, ImportedCase, Optio
 from failproof_es.problems import Problems
 
 _NUMBERS = ("", *map(str, range(2, 10)))
-"""What is appended to `expected` and `match` of a further expectation."""
+"""The suffix of `expected` and `match` for a further expectation."""
 _ONCE = ("prompt", "id", "system", "choices", "tags", "suite", "severity", "metadata")
 ROLES = (*_ONCE, *(f"{role}{number}" for role in ("expected", "match") for number in _NUMBERS))
 """The roles that a column can have."""

@@ -20,7 +20,7 @@ MAX_COLUMNS = 10_000
 _MOST_PROBLEMS = 100
 _SEPARATORS = ",;\t"
 _MISSING = frozenset({"nan", "-nan", "none", "null", "<na>"})
-"""What pandas, Python and databases write for a missing value, in lower case."""
+"""Words that pandas, Python and databases write for a missing value, in lower case."""
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 _WHOLE_WITH_POINT = re.compile(r"([+-]?\d+)\.0+", re.ASCII)
 
@@ -53,7 +53,7 @@ class SourceRows:
     names: Sequence[str]
     read: Callable[[Collection[str]], Iterator[SourceRow]]
     remarks: list[str] = field(default_factory=list)
-    """How cells were read that need it, complete when `read` is."""
+    """Remarks on how cells were read, complete when `read` is."""
 
 
 def read_csv(source: Source, path: Path) -> SourceRows:
@@ -92,7 +92,7 @@ def read_csv(source: Source, path: Path) -> SourceRows:
 def _number_columns(
     records: Iterator[tuple[int, list[str]]], names: Sequence[str], wanted: Collection[str]
 ) -> frozenset[str]:
-    """Those of the columns `wanted` whose cells are all numbers or missing."""
+    """The columns, of `wanted`, whose cells are all numbers or missing."""
     next(records)
     numeric = {at for at, name in enumerate(names) if name in wanted}
     for _, cells in records:

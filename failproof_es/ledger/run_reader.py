@@ -60,7 +60,7 @@ class EvidenceError(Exception):
 
 
 class Missing(StrEnum):
-    """What a run lacks before it can be proven."""
+    """Reasons that a run cannot be proven yet."""
 
     SEAL = "not sealed yet"
     CHECKPOINT = "not signed yet"

@@ -61,7 +61,7 @@ class HttpProviderType(BaseProviderType):
         return kind(model, base_url, timeout_ms=timeout_ms, connections=connections, key=key)
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
-        """What a check did, for people: the URL of the request, and the variable of the key."""
+        """The check in words: the URL of the request, and the variable of the key."""
         base_url = self.base_url(model) or ""
         if offline:
             return f"not looked at (--offline): {base_url}"

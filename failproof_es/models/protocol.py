@@ -28,7 +28,7 @@ OnText = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ResponseOptions:
-    """What an answer may hold besides plain text: tool calls, or JSON of a schema.
+    """Forms of an answer besides plain text: tool calls, or JSON of a schema.
 
     A provider that supports neither ignores both.
     """

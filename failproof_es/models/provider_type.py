@@ -76,10 +76,10 @@ class ProviderType(EntryRules, Protocol):
         """The names of the environment variables whose values must never be recorded."""
 
     def destination(self, model: Model) -> str:
-        """Where the secrets are sent, for people: `api.example.com (https)`."""
+        """The receiver of the secrets, for people: `api.example.com (https)`."""
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
-        """What `Provider.check` did, for people: `sent GET https://... with the key in X`."""
+        """`Provider.check` in words: `sent GET https://... with the key in X`."""
 
     # -- how it is recorded ----------------------------------------------------------------
 
@@ -236,13 +236,13 @@ class BaseProviderType:
         return (*key, *dict.fromkeys(model.headers.values()))
 
     def destination(self, model: Model) -> str:
-        """Where the secrets are sent, for people: the server's host and scheme, and the proxy."""
+        """The receiver of the secrets, for people: the server's host and scheme, and the proxy."""
         parts = urlsplit(self.base_url(model) or "")
         where = f"{parts.netloc} ({parts.scheme})" if parts.netloc else self.server(model)
         return where if model.proxy is None else f"{where}, by {urlsplit(model.proxy).netloc}"
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
-        """What `Provider.check` did, for people: the server that it looked at."""
+        """`Provider.check` in words: the server that was looked at."""
         return f"{'not looked at (--offline)' if offline else 'looked at'}: {self.server(model)}"
 
     def snapshot(self, model: Model) -> Mapping[str, str]:

@@ -20,14 +20,14 @@ _RELATIONS = "SELECT count(to_regclass(name)) FROM unnest(%s::text[]) AS name"
 
 @dataclass(frozen=True, slots=True)
 class AsOf:
-    """How far a reader reads, and how many positions that is behind the log."""
+    """The last position that a reader reads, and the number of positions it is behind the log."""
 
     events_up_to: int
     """The position of the last event that is counted; 0 where there is none."""
     head: int
     """The position of the newest event of the log."""
     lag: int
-    """How many positions of the log are not counted yet."""
+    """Number of positions of the log that are not counted yet."""
     source: Literal["projections", "log"]
     projection_versions: dict[str, int]
     """Of the projections that are read; by name."""
@@ -80,7 +80,7 @@ def reader_without_update(connection: Connection) -> tuple[ResultReader, AsOf]:
 
 
 def read_as_of(connection: Connection, reader: ResultReader) -> AsOf:
-    """How far a reader reads: up to `reader.up_to`, or else all of the log.
+    """The last position that a reader reads: `reader.up_to`, or else the end of the log.
 
     If it reads all of the log outside a snapshot, it may count events recorded meanwhile.
     """

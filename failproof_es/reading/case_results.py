@@ -60,13 +60,13 @@ class CaseResult:
     run_number: int
     run_name: str
     started_at: datetime
-    """When the run began."""
+    """Time at which the run began."""
     result: ListedResult
 
 
 @dataclass(frozen=True, slots=True)
 class CaseRecord:
-    """What is on record of one result: the case as it was asked, the whole outcome, the reviews."""
+    """The records of one result: the case as it was asked, the whole outcome, the reviews."""
 
     case: Case
     outcome: EvaluationOutcome
@@ -95,7 +95,7 @@ def case_results(
 
 
 def case_records(connection: Connection, evaluations: Sequence[UUID]) -> dict[UUID, CaseRecord]:
-    """What is on record of these evaluations, by evaluation. Cases and reviews are events.
+    """The records of these evaluations, by evaluation. Cases and reviews are events.
 
     Raises `ImpossibleHistory` or `UnreadableState` if one of those is damaged.
     """

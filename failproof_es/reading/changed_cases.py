@@ -32,7 +32,7 @@ class CaseSide(NamedTuple):
     asked: tuple[str, ...]
     """Texts of the user's turns."""
     expected: tuple[str, ...]
-    """What it expects of an answer."""
+    """The case's expectation of an answer."""
     answers: tuple[CaseAnswer, ...]
 
 

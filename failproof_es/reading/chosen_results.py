@@ -222,7 +222,7 @@ def list_results(
 def read_listed(
     connection: Connection, evaluation_ids: Sequence[UUID], *, up_to: int
 ) -> list[ListedResult]:
-    """Those of these evaluations that have begun and had their last event at `up_to` or before."""
+    """The evaluations that have begun and had their last event at `up_to` or before."""
     rows = connection.execute(
         f"{SELECTED} FROM projections.evaluations AS e "
         "LEFT JOIN projections.prompts AS p USING (prompt_id) "

@@ -31,7 +31,7 @@ _FAILED = (
 
 
 class FailureReasons(NamedTuple):
-    """How often results failed for each reason, the most frequent first."""
+    """Numbers of failed results by reason, the most frequent first."""
 
     counts: tuple[tuple[str, int], ...]
     read: int

@@ -1,4 +1,4 @@
-"""What people said of evaluations: the last review of each person, wherever a result is shown."""
+"""The last review of each person on an evaluation, wherever a result is shown."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def describe_incomplete_runs(
 
 
 def describe_incomplete(run: ListedRun) -> str | None:
-    """What the run did not ask, or not end yet, or why that is unknown; `None` if nothing.
+    """The cases that the run did not ask or has not ended, or why that is unknown; `None` if none.
 
     The events that end a run early have its counts.
     """

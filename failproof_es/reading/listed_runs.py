@@ -120,11 +120,11 @@ class ListedRun:
     problem: str | None = None
     """Why the run is unreadable."""
     archived: str | None = None
-    """Where the run is, and how to attach it."""
+    """The place of the run's archive, and how to attach it."""
     who: str | None = None
     repetitions: int = 1
     branch: str | None = None
-    """What the run carries over and from which run, in words; `None` if nothing."""
+    """Results that the run carries over and their run, in words; `None` if there are none."""
     imported: str | None = None
     """The tool that recorded an imported run, in words; `None` for any other run."""
     given_name: str | None = None
@@ -200,7 +200,7 @@ def _annotate(run: ListedRun, annotation: RunAnnotated | None) -> ListedRun:
 
 
 def _branches(connection: Connection, page: Sequence[RunTotals | UnreadableRun]) -> dict[UUID, str]:
-    """What each branched run of the page carries over and from which run, in words, by run id."""
+    """Results that each branched run of the page carries over, with their run, by run id."""
     branches = {
         run.run_id: branch
         for run in page

@@ -25,7 +25,7 @@ ALL_CASES = "all cases"
 
 @dataclass(frozen=True, slots=True)
 class PeopleFigure:
-    """What people decided of one model's evaluations in a group that `dimension` and `name` give.
+    """Decisions of people on one model's evaluations in a group that `dimension` and `name` give.
 
     `severity` and `high` are the cases of high severity; `overall` has all cases. Evaluations that
     were not left to people are not counted.

@@ -27,7 +27,7 @@ def remarks_on(run: RecordedRun) -> tuple[str, ...]:
 
 
 def branch_of(run: RecordedRun) -> str | None:
-    """What the run carries over and from which run, in words; `None` if it is not branched."""
+    """Results that the run carries over and their run, in words; `None` if it is not branched."""
     branch = run.started.branched_from
     if branch is None:
         return None

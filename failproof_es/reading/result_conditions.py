@@ -48,7 +48,7 @@ STATUSES: Mapping[str, tuple[str, ...]] = {
     **{outcome: (outcome,) for outcome in OUTCOMES.values()},
     "abandoned": ("lost", "unscored"),
 }
-"""What a status stands for: states, and decisions of people."""
+"""The states and decisions of people that a status stands for."""
 FAILED = ("failed", "failed_by_people")
 ERRORS = ("lost",)
 UNSCORED = ("lost", "unscored", "awaiting_review", "unclear", "disputed")

@@ -118,7 +118,7 @@ class RunListCounts:
     matching: int
     """Number of runs that the filter matches."""
     by_status: dict[str, int]
-    """Those of `total` by status, of runs that have a row."""
+    """Runs of `total` by status, of those with a row."""
     by_model: dict[str, int]
     """Number of runs that ask each model."""
     by_tag: dict[str, int]

@@ -1,4 +1,4 @@
-"""Which runs were under way in a window of time, by the signed times of their own events."""
+"""Runs under way in a window of time, by the signed times of their own events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from failproof_es.events.base import ENDED
 from failproof_es.store.reading.reader import Connection, find
 
 _CLOCKS_DIFFER = timedelta(days=1)
-"""How far the clocks of a run's hosts may be apart."""
+"""The most that the clocks of a run's hosts may be apart."""
 
 
 def runs_in_window(

@@ -119,7 +119,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class ScanExtent:
-    """How far an unindexed scan for `what` went: it covered `looked_at` things of the kind `of`."""
+    """Limits of an unindexed scan for `what`: it covered `looked_at` things of the kind `of`."""
 
     what: str
     looked_at: int

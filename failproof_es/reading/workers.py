@@ -29,7 +29,7 @@ class RunWorker:
     left_at: datetime | None = None
     """`None` where it still drives the run, or ended without saying so."""
     evaluations: int | None = None
-    """How many ended there; `None` unless it left."""
+    """Number of evaluations ended there; `None` unless the worker left."""
     reason: str | None = None
     """Why it left."""
 

@@ -79,7 +79,7 @@ class OutageReport:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """How long to wait for an unreachable server, and how to recover it.
+    """The wait for an unreachable server, and its recovery.
 
     `recover` is called between tries, in the waiting thread; it returns the reason why the server
     cannot be started now, if known. `report` says that the server is away, and that it is back.

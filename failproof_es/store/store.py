@@ -71,7 +71,7 @@ class Store:
         self._making_log = Lock()
         self._lender = Lender(partial(self.connect, prepare_threshold=None), _MOST_IDLE)
         self.outage_report: OutageReport | None = None
-        """What says that the database is away, and back; `None` where nobody is told."""
+        """Receiver of the reports that the database is away, and back; `None` if nobody is told."""
         self.is_new = False
         """Whether `open` created the schema."""
 
@@ -178,7 +178,7 @@ class Store:
 
     @property
     def outage(self) -> Outage:
-        """How to wait for this database while it is unreachable."""
+        """The wait for this database while it is unreachable."""
         return Outage(recover=self._recover, report=self.outage_report)
 
     def _recover(self) -> str | None:

@@ -11,7 +11,7 @@ def json_name(field: str) -> str:
 
 
 KEYS = ConfigDict(alias_generator=json_name, validate_by_name=True, serialize_by_alias=True)
-"""How fields are named in JSON. A dataclass with a field such as `class_` sets
+"""The names of fields in JSON. A dataclass with a field such as `class_` sets
 `__pydantic_config__ = KEYS`.
 """
 

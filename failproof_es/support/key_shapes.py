@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 _PLACEHOLDER = r"(?:[A-Z_]+|\$?\{[^\s{}/@]+\}|<[^\s<>/@]+>|\*+|(?i:password))"
-"""What documentation writes for the password of a URL, such as `://USER:PASSWORD@host`."""
+"""Placeholders that documentation writes for the password of a URL, such as
+`://USER:PASSWORD@host`."""
 _KEY = re.compile(
     r"sk-(?<!\wsk-)(?=[\w-]{0,40}\d)[\w-]{16,}"
     r"|(?:AKIA|ASIA)(?<!\w....)[0-9A-Z]{16}(?!\w)"

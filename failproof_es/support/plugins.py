@@ -16,7 +16,7 @@ def instance(offered: Any) -> Any:
 
 
 def plugin_problem(offered: Any, name: str, members: Sequence[str]) -> str | None:
-    """What is wrong with a plugin that is registered as `name`; `None` if nothing is.
+    """The defect of a plugin that is registered as `name`; `None` without one.
 
     It cannot be constructed, lacks one of `members`, or has another name. The text is the predicate
     of a sentence, for example "lacks judge".

@@ -27,9 +27,9 @@ class RequestBody(httpx.AsyncByteStream):
     def __init__(self, content: bytes) -> None:
         self.content = content
         self.written_at: float | None = None
-        """When the first byte of the request was written to its connection."""
+        """Time at which the first byte of the request was written to its connection."""
         self.received_at: float | None = None
-        """When the latest data of the reply arrived."""
+        """Time at which the latest data of the reply arrived."""
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the bytes in pieces of at most `PIECE_BYTES`."""

@@ -73,7 +73,7 @@ _OF_MONTH = (
 
 @dataclass(frozen=True, slots=True)
 class ArchivingContext:
-    """Who archives or attaches, where, and the process name that others see meanwhile."""
+    """The user and place of an archiving, and the process name that others see meanwhile."""
 
     who: str
     where: str

@@ -168,5 +168,5 @@ def row_bytes(row: ArchivedRow) -> bytes:
 
 
 def count_topics(rows: Sequence[ArchivedRow]) -> dict[str, int]:
-    """How many rows there are of each topic, by name."""
+    """The number of rows of each topic, by name."""
     return dict(sorted(Counter(row.topic for row in rows).items()))

@@ -16,7 +16,7 @@ from failproof_es.store import ledger
 from failproof_es.store.ledger import LeafRow
 
 CLOCK_TOLERANCE_US = 1_000_000
-"""How far the database's clock may go back between two events, in microseconds."""
+"""Microseconds that the database's clock may go back between two events."""
 _HEAD_BYTES = 200
 """Bytes of a state in which its run is looked for: it begins with schema version and run."""
 AT_NO_TIME = (ledger.INFINITELY_LATE, ledger.INFINITELY_EARLY)

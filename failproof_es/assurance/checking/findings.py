@@ -46,7 +46,7 @@ class VerificationFinding:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedPrefix:
-    """How far the log was verified, so that a later verification can continue from there."""
+    """The extent of a verification, so that a later one can continue from there."""
 
     origin: str
     size: int
@@ -96,7 +96,7 @@ class ArchivedEvents:
 
 
 class Signatures(StrEnum):
-    """Which of the signatures under the log's checkpoints could be checked."""
+    """The result of checking the signatures under the log's checkpoints."""
 
     CHECKED = "checked"
     NONE_GOOD = "none is good"
@@ -132,24 +132,25 @@ class Verification:
     anchored_size: int = 0
     """Events under a checkpoint that is kept outside the database."""
     checkpoints: int = 0
-    """How many checkpoints the database has, valid or not."""
+    """Number of checkpoints in the database, valid or not."""
     good_signatures: int = 0
     """Number of these checkpoints that the log's key signed."""
     has_key: bool = False
     """Whether the log's public key was given or found, to check signatures with."""
     findings: list[VerificationFinding] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
-    """What may have a reason of its own, such as a wrong clock, and decides nothing."""
+    """Remarks that may have an innocent reason, such as a wrong clock. They decide nothing."""
     replaced: list[SupersededTree] = field(default_factory=list)
     """The earlier trees of the log."""
     verified: VerifiedPrefix | None = None
-    """Where the next verification can continue; `None` if there are findings or no signature."""
+    """State to continue the next verification from; `None` if there are findings or no signature.
+    """
     more: dict[str, int] = field(default_factory=dict)
     """Number of further findings by kind, beyond those listed."""
 
     @property
     def signatures(self) -> Signatures:
-        """Which signatures could be checked."""
+        """The result of checking the signatures."""
         if self.good_signatures:
             return Signatures.CHECKED
         if self.has_key:

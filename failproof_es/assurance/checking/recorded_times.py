@@ -13,7 +13,7 @@ from failproof_es.store.errors import UnreadableEvent
 from failproof_es.store.reading.reader import Connection, read_event
 
 APART = timedelta(days=1)
-"""How far the database's clock may be from the clock of the host that began a run.
+"""The most time by which the database's clock may differ from that of a run's first host.
 
 Nothing bounds it: hosts have clocks of their own. A larger difference is remarked, no finding.
 """

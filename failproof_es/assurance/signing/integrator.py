@@ -28,7 +28,7 @@ from failproof_es.store.ledger import Connection, checked_leaf
 from failproof_es.store.ledger import LedgerBroken as LedgerBroken
 
 _BATCH = 50_000
-"""How many events are integrated in one transaction."""
+"""Number of events integrated in one transaction."""
 
 
 def integrate(connection: Connection) -> int:

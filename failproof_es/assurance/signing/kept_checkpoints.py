@@ -64,7 +64,7 @@ class KeptCheckpoint:
 
 
 def default_place(origin: str) -> Path:
-    """Where this user's own trusted checkpoint of the log is kept."""
+    """The file with this user's own trusted checkpoint of the log."""
     return own_file(origin, "checkpoint")
 
 

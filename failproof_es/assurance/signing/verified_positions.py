@@ -18,7 +18,7 @@ _MOST_BYTES = 1 << 20
 
 
 def read_verified(origin: str) -> VerifiedPrefix | None:
-    """How far the log was verified; `None` where it never was. Raises `InvalidInput`."""
+    """The extent of the last verification of the log; `None` without one. Raises `InvalidInput`."""
     path = own_file(origin, "verified")
     try:
         document = orjson.loads(read_regular(path, _MOST_BYTES))
@@ -35,7 +35,7 @@ def read_verified(origin: str) -> VerifiedPrefix | None:
 
 
 def verified_at(origin: str) -> datetime | None:
-    """When `read_verified` was last kept; `None` where it never was."""
+    """The time of the last verification that was kept; `None` without one."""
     try:
         return datetime.fromtimestamp(own_file(origin, "verified").stat().st_mtime, UTC)
     except OSError:

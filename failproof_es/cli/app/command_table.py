@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class CommandEntry(NamedTuple):
-    """Where a command is defined (`module:name`), and its sentence in the list of commands."""
+    """The place of a command (`module:name`), and its sentence in the list of commands."""
 
     place: str
     sentence: str
@@ -225,7 +225,7 @@ _INSTEAD = (
     (("setup", "configure"), "`failproof-es init` makes a configuration."),
 )
 OTHER_WORDS = {word: instead for words, instead in _INSTEAD for word in words}
-"""What to do instead, by words that other tools use for a command."""
+"""Advice for words that other tools use as commands, by word."""
 
 
 class Commands(Program):

@@ -54,7 +54,7 @@ class CommandFailure(NamedTuple):
 
     code: str
     message: str
-    """What went wrong and what to do next."""
+    """The cause and the next step."""
     exit_code: ExitCode = ExitCode.FAILED
 
 
@@ -165,7 +165,7 @@ def note_run(error: BaseException, run: str) -> None:
 
 
 def _resume_hint(error: BaseException) -> str:
-    """What to do to resume the run that `note_run` noted in the error, or any unfinished run.
+    """The command that resumes the run noted in the error by `note_run`, or any unfinished run.
 
     It never names `latest`, which may be another run by then.
     """
@@ -189,7 +189,7 @@ def _describe_refusal(error: BaseException) -> str:
 
 
 def _role_hint(why: str) -> str:
-    """Which database role to use, by the server's reason.
+    """The database role to use, by the server's reason for refusing.
 
     A refused function changes the log; any other refusal is of a read.
     """

@@ -102,7 +102,7 @@ class CliGroup(click.Group):
 
     command_class = CliCommand
     other_words: Mapping[str, str] = MappingProxyType({})
-    """What to do instead, by words that other tools use for a command."""
+    """Advice for words that other tools use as commands, by word."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)

@@ -1,4 +1,4 @@
-"""What `start` and `resume` print and write when a run has ended, or was stopped."""
+"""The output of `start` and `resume` after a run has ended or was stopped."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def _digest(file: Path) -> str:
 
 
 def _acts(connection: Connection, run_id: UUID | None, digest: str | None) -> Iterator[AuditRecord]:
-    """What people did, about one run or any; with `digest`, the events that name such a file."""
+    """Acts of people, on one run or any; with `digest`, the events that name such a file."""
     for row in find(connection, topics=_ACTS):
         if digest is not None and digest.encode() not in row.state:
             continue
@@ -175,7 +175,7 @@ def _acts(connection: Connection, run_id: UUID | None, digest: str | None) -> It
 
 
 def _thrown_away(connection: Connection, run_id: UUID | None) -> Iterator[AuditRecord]:
-    """What left no result, in one run or any; and the starts of runs that are incomplete."""
+    """Events without a result, in one run or any; and the starts of incomplete runs."""
     reader = reader_for(connection)
     say_warning(reader)
     incomplete = describe_incomplete_runs(connection, reader, run_id)

@@ -326,7 +326,7 @@ def _changed(
 
 
 def _unchanged(both: Sequence[Scores]) -> str | None:
-    """That no pair passed in one run alone, in words; `None` if there are no pairs."""
+    """A sentence if no pair passed in one run alone; `None` without pairs."""
     pairs = [pair for scores in both if scores.counterpart is not None for pair in scores.pairs]
     if not pairs:
         return None

@@ -344,7 +344,7 @@ def close(run: str, incomplete: bool) -> None:
 @click.argument("run")
 @format_option(Format.TABLE, Format.JSON)
 def status(run: str, output_format: Format) -> None:
-    """Who reviewed how much of RUN, and how far judges and people agree.
+    """Show the reviews of RUN by reviewer, and the agreement of judges and people.
 
     Agreement is Cohen's kappa with its 95 % interval: 1 is agreement, 0 is chance.
     """
@@ -367,7 +367,7 @@ def status(run: str, output_format: Format) -> None:
 @click.argument("run", required=False)
 @format_option(Format.TABLE, Format.JSONL)
 def disagreements(run: str | None, output_format: Format) -> None:
-    """Who disagrees on which items of RUN: judges and people, with their words.
+    """List the items of RUN on which judges and people disagree, with their words.
 
     Each item with different verdicts, each evaluation that one passed and another failed, and each
     judge's vote that does not count, with the reason. Of a judge the quotation is printed, of a

@@ -240,7 +240,7 @@ def _for_people(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
 
 
 def _evaluations_for_people(summary: RunSummary) -> str:
-    """How many evaluations there are, how they ended, and why some have no score, as one text."""
+    """Numbers of evaluations, their endings, and the reasons for missing scores, as one text."""
     total, unscored = summary.total, summary.unscored()
     unscored.pop("awaiting_people", None)
     why = [f"{count:,} {WORDS[group]}" for group in GROUPS if (count := unscored[group])]
@@ -343,7 +343,7 @@ def _ledger_for_people(status: ProtectionStatus) -> dict[str, Any]:
 
 
 def _people(document: RunDocument) -> dict[str, str]:
-    """How many evaluations were left to people, by state of review, as a fact to print.
+    """Numbers of the evaluations left to people, by state of review, as a fact to print.
 
     Empty if there are none.
     """

@@ -207,7 +207,7 @@ def _worse(one: ExitCode, other: ExitCode) -> ExitCode:
 
 
 def _read_ended(store: Store, runs: Collection[UUID]) -> list[Run]:
-    """Those of the runs that are sealed or paused, by number."""
+    """The sealed or paused ones of the runs, by number."""
     with store.lend() as connection:
         states = [read_run(connection, run_id) for run_id in runs]
     over = [state for state in states if state.sealed or state.status == "paused"]

@@ -15,7 +15,7 @@ _LONGEST = 300
 
 @dataclass(frozen=True, slots=True)
 class ErrorCount:
-    """How many failed requests of a model or judge have the same message."""
+    """Number of failed requests of a model or judge with the same message."""
 
     count: int
     model: str

@@ -38,7 +38,7 @@ class ShownCases:
         self._changes = {(change.case.left, change.case.right): change for change in changes}
 
     def describe(self) -> str:
-        """How many cases differ, in words."""
+        """The number of different cases, in words."""
         cases = self._cases
         counts = {
             "the same": cases.same,
@@ -95,7 +95,7 @@ def _row(
 
 
 def change_as_json(change: CaseChange) -> dict[str, Any]:
-    """What the case expects in each run, and the answers to it there."""
+    """The case's expectations in each run, and its answers there."""
     sides = {"left": change.left, "right": change.right}
     return {f"{side}_expected": list(of_side.expected) for side, of_side in sides.items()} | {
         f"{side}_answers": [_answer_as_json(answer) for answer in of_side.answers]

@@ -50,7 +50,7 @@ def rows_document(comparison: RowComparison | None) -> dict[str, Any] | None:
 
 
 def _remedy(comparison: RowComparison) -> str | None:
-    """What to do about the deviations, in JSON and below the table; `None` without one."""
+    """The remedy for the deviations, in JSON and below the table; `None` without one."""
     return _REMEDY if comparison.deviations else None
 
 

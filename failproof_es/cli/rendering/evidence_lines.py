@@ -78,7 +78,7 @@ class BundledRun:
     # -- the result --------------------------------------------------------------------------
 
     def result(self) -> Iterator[str]:
-        """Who ran it, how many evaluations each model passed, the gates, and the seal."""
+        """The person who ran it, passed evaluations by model, the gates, and the seal."""
         own = self._streams[UUID(self._manifest["run_id"])]
         started = _payload(own[0])
         sealed_at = max(n for n, event in enumerate(own) if event.topic == "RunSealed")

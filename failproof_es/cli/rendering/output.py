@@ -118,7 +118,7 @@ class Column:
 
 
 class BelowRows(NamedTuple):
-    """How much is printed below a row."""
+    """The amount of text below a row."""
 
     most_phrases: int | None = None
     """Lines of phrases at most, filled one after the other; `None`: a line each, if they do not all
@@ -203,7 +203,7 @@ def _without_spare(
 
 
 class _Below(NamedTuple):
-    """What is printed below a row: phrases, then texts with their labels."""
+    """Phrases, then texts with their labels, to print below a row."""
 
     phrases: Sequence[str]
     texts: Sequence[tuple[str, str]]
@@ -274,7 +274,7 @@ def _phrase_lines(phrases: Sequence[str], width: int, most: int | None) -> Seque
 
 
 def _below(folded: Sequence[tuple[Column, str]], texts: Sequence[tuple[str, str]]) -> _Below:
-    """What is printed below a row with these folded cells and these texts."""
+    """The part to print below a row with these folded cells and these texts."""
     filled = [(column, value) for column, value in folded if value not in _NOTHING]
     own_texts = [(column.heading, value) for column, value in filled if column.is_text]
     phrases = [f"{column.heading} {value}" for column, value in filled if not column.is_text]

@@ -84,7 +84,7 @@ def rows_of(
     *,
     first: int | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Those of the evaluations that have begun, in the dialect's JSON shape or `shape`.
+    """The evaluations that have begun, in the dialect's JSON shape or `shape`.
 
     `first` is the place in the plan, from 1, of the first one, if they are consecutive. Without it,
     each place is looked up in the whole plan when a shape needs it.

@@ -15,7 +15,7 @@ def first_line(text: str) -> str:
 
 
 def describe_unfinished(outcome: EvaluationOutcome) -> str:
-    """How far an evaluation came that has not ended, in words."""
+    """The progress of an unended evaluation, in words."""
     if outcome.answer is not None:
         return "answered, not graded"
     return "asked, no answer on record" if outcome.requests else "never asked"

@@ -12,7 +12,7 @@ W = TypeVar("W", bound=str)
 
 VERDICTS: tuple[ReviewVerdict, ...] = ("pass", "fail", "unclear")
 OUTCOMES = ("happened", "did not happen")
-"""What a reviewer says of an item, whatever its kind."""
+"""A reviewer's answer to an item of any kind."""
 _RECORDED: tuple[ItemVerdict, ItemVerdict] = ("met", "not_met")
 """The words that a review records for the outcomes of an item that is not forbidden."""
 _RECORDED_OF_FORBIDDEN: tuple[ItemVerdict, ItemVerdict] = ("happened", "did_not_happen")

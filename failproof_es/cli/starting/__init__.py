@@ -1,1 +1,1 @@
-"""What commands that start a run have beside: which part they ask, telemetry, missing models."""
+"""Options of several commands that start a run: its part, telemetry, missing models."""

@@ -23,7 +23,7 @@ class ArchivePage(PageModel):
     run_number: int
     name: str
     status: str
-    """How the run ended."""
+    """The ending of the run."""
     reason: str | None
     started_at: datetime
     planned: int

@@ -20,7 +20,7 @@ from failproof_es.reading.overviews.asked_cases import (
 
 
 class CasesQuery(PagedQuery):
-    """Which cases are listed."""
+    """The choice of listed cases."""
 
     suite: Annotated[
         str | None, Field(max_length=1000, description="The suite that the case is of.")

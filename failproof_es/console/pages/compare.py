@@ -61,7 +61,7 @@ _MOST_CHOICES = 100
 
 
 class CompareQuery(PagedQuery):
-    """Which runs, which model of each, and which of the pairs are listed."""
+    """The compared runs, one model of each, and the choice of listed pairs."""
 
     limit: Annotated[int, Field(ge=1, le=50, description="Rows of a page.")] = 10
     base: Annotated[

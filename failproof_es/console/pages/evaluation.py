@@ -83,7 +83,7 @@ class EvaluationPage(PageModel):
     case: CaseShown
     verdict: EvaluationVerdict
     expectations: tuple[ExpectationShown, ...]
-    """What the case expects beside what came, what is not met first."""
+    """The expectations beside the answer; those that are not met come first."""
     turns: tuple[TurnShown, ...]
     conversation_problem: str | None
     """Why the turns are as recorded, and not as the dialect composes them; else `None`."""
@@ -95,7 +95,7 @@ class EvaluationPage(PageModel):
     graders: tuple[GraderVersion, ...]
     reviews: tuple[ReviewShown, ...]
     by_people: PeopleOutcome | None
-    """What people decided; `None` where it was not left to them."""
+    """The verdict of people; `None` where the evaluation was not left to them."""
     checklist: dict[str, str]
     """Text of each item of the case, by its key; empty where it has none."""
     in_run: tuple[SameCase, ...]

@@ -37,7 +37,7 @@ _MOST_OF_A_FIELD = 600
 
 
 class EventQuery(Query):
-    """Which events of the stream are neighbours of this one."""
+    """The choice of neighbouring events in the stream."""
 
     topic: Annotated[
         str | None, Field(max_length=200, description="Only events of this type of the stream.")
@@ -73,7 +73,7 @@ class Payload(Document):
 
 
 class InArchive(Document):
-    """Where the payload of an archived event is."""
+    """The place of an archived event's payload."""
 
     file: str
     sha256: str

@@ -53,7 +53,7 @@ _MOST_VARIANTS = 100
 
 
 class MatrixQuery(ChosenResults, PagedQuery):
-    """Which cases and models are shown, and whose conversation."""
+    """The choice of cases and models, and of one conversation."""
 
     limit: Annotated[int, Field(ge=1, le=200, description="Cases of a page.")] = 20
     column: Annotated[
@@ -103,7 +103,7 @@ class MatrixCase(Document):
     category: str | None
     severity: str | None
     expected: str | None
-    """What the case expects, in short; `None` where the log has not the case."""
+    """The expectation of the case, shortened; `None` where the log lacks the case."""
     first: UUID | None
     """The evaluation that needs attention first, of the models that are shown."""
     cells: tuple[MatrixCell | None, ...]

@@ -40,7 +40,7 @@ Word = Annotated[str | None, Field(max_length=2000)]
 
 
 class ChosenResults(Query):
-    """Which results are listed, and up to which event."""
+    """The choice of listed results, and the last event they may depend on."""
 
     status: Annotated[
         Literal[

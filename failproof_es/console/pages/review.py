@@ -32,7 +32,7 @@ _MOST_RUNS = 50
 
 
 class ReviewQuery(PagedQuery):
-    """Which evaluations that were left to people are listed."""
+    """The choice of listed evaluations among those left to people."""
 
     state: Annotated[
         Literal["open", "awaiting", "disputed", "unclear", "pass", "fail", "all"],

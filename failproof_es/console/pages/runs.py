@@ -28,7 +28,7 @@ from failproof_es.support.document import Document
 
 
 class RunsQuery(PagedQuery):
-    """Which runs are listed."""
+    """The choice of listed runs."""
 
     after: Annotated[str | None, Field(pattern=r"^[0-9]{0,18}$", description=CURSOR_SAYS)] = None
     status: Annotated[

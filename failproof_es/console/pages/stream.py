@@ -19,7 +19,7 @@ _AT_ONCE = 200
 
 
 class StreamQuery(PagedQuery):
-    """Which events of the stream are listed."""
+    """The choice of listed events of the stream."""
 
     topic: Annotated[str | None, Field(max_length=200, description="Only events of this type.")] = (
         None

@@ -26,7 +26,7 @@ _MOST_ROWS = 1_000
 
 
 class TrendQuery(Query):
-    """Which attempts are shown."""
+    """The number of attempts to show."""
 
     attempts: Annotated[
         int, Field(ge=1, le=MOST, description="So many attempts, the newest, and the run itself.")

@@ -1,1 +1,1 @@
-"""What a page shows, made of its events, where that is too much for the module of the page."""
+"""Parts of pages that are made of events, too large for the module of the page."""

@@ -78,7 +78,7 @@ class ModelsCompared(Document):
 
     @property
     def advice(self) -> str | None:
-        """What to do so that more evaluations are pairs."""
+        """Advice to get more evaluations into pairs."""
         return advice_on(self.unpaired)
 
 

@@ -59,7 +59,7 @@ class CaseShown(Document):
 
 
 class EvaluationVerdict(Document):
-    """How the evaluation ended."""
+    """The ending of the evaluation."""
 
     status: str
     passed: bool | None

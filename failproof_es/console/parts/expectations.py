@@ -1,4 +1,4 @@
-"""What a case expects beside what came, as pages show it."""
+"""The expectations of a case beside the answer, as pages show them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ExpectationShown(Document):
 
 
 def shown_expectations(case: Case, outcome: EvaluationOutcome) -> tuple[ExpectationShown, ...]:
-    """What the case expects: what the answer does not meet first, then what nothing decided."""
+    """The expectations of the case: unmet ones first, then undecided ones."""
     stated = expectations_of(case, outcome)
     return tuple(map(_shown, sorted(stated, key=lambda one: _ORDER.index(one.met))))
 
@@ -43,6 +43,6 @@ def _shown(one: Expectation) -> ExpectationShown:
 
 
 def expected_of(case: Case) -> str:
-    """What the case expects, whatever came, in one text: the beginning of it."""
+    """The expectations of the case as one text, shortened; independent of the answer."""
     stated = expectations_of(case, _NOTHING_CAME)
     return "; ".join(one.expected for one in stated)[:_LONGEST_SUMMARY]

@@ -31,7 +31,7 @@ class JudgedItem(Document):
     """Whether the verdict speaks for the model; `None` if it is none of the item's words."""
     quote: str | None
     found: str | None
-    """Where the quotation was found, as in `Quotation`; `None` where nothing is quoted."""
+    """The place of the quotation, as in `Quotation`; `None` without a quotation."""
     void: str | None
     """Why the verdict does not count; `None` if it does."""
 

@@ -1,4 +1,4 @@
-"""What the page of a run shows."""
+"""Models of the page of a run."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class FailedGroup(Document):
     category: str | None
     failed: int
     total: int
-    """Those that passed or failed."""
+    """Evaluations that passed or failed."""
 
 
 class NextStep(Document):
-    """What a person can do about the run now, and the command that does it."""
+    """An action open to a person for the run now, and its command."""
 
     says: str
     command: str

@@ -1,1 +1,1 @@
-"""What every request passes: methods, lengths, hosts, the token; the headers of every answer."""
+"""Checks of every request: method, length, host, token; headers of every answer."""

@@ -1,1 +1,1 @@
-"""How a run is cut into shards, and what the workers that drive them decide. Pure."""
+"""The cutting of a run into shards, and the decisions of the workers that drive them. Pure."""

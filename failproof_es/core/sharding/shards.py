@@ -66,7 +66,7 @@ class PlanPart(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """How a run is cut into shards. `pieces` is their number in the run, `of_case` in each case."""
+    """Division of a run into shards: `pieces` in the run, `of_case` in each case."""
 
     pieces: int
     of_case: int

@@ -1,1 +1,1 @@
-"""How a run ends: the final pass over its events, validation, gates, the seal."""
+"""The end of a run: the final pass over its events, validation, gates, the seal."""

@@ -40,10 +40,10 @@ class Limit:
     answers: int = 0
     """The answers in the present round."""
     cut_at: float | None = None
-    """When the limit was halved last. Answers to earlier requests do not count for it."""
+    """Time of the last halving of the limit. Answers to earlier requests do not count for it."""
     held_until: float | None = None
     refused_since: float | None = None
-    """When the first request of the present refusals was sent; `None` after any answer."""
+    """Time of sending the first request of the present refusals; `None` after any answer."""
     unreached: frozenset[UUID] = frozenset()
     """Cases of which a request did not reach the server since its last answer, some of them."""
 

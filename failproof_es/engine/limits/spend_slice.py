@@ -55,7 +55,7 @@ class _Reservation(NamedTuple):
 
     amount: Decimal
     until: float
-    """When the budget may be given back if others wait, by the monotonic clock."""
+    """Time at which the budget may be given back if others wait, by the monotonic clock."""
 
 
 @dataclass(slots=True)

@@ -17,8 +17,8 @@ _READ_AT_ONCE = 1_000
 
 
 def question_of(case: Case, repetition: int = 1) -> Question:
-    """What identifies an evaluation of the case when runs are compared: digests of what is sent and
-    of what is graded, the ids of suite and case, and the repetition."""
+    """The identity of an evaluation of the case for comparing runs: digests of what is sent and of
+    what is graded, the ids of suite and case, and the repetition."""
     document = case.model_dump(mode="json", include={"dialect", "turns", "expectation", "category"})
     sent, graded = experiment.case_digests(document)
     return Question(graded, sent, case.suite_id, case.case_id, repetition)

@@ -57,7 +57,7 @@ class FinishedEvaluation:
 def endings(
     connection: Connection, branch: Branch, keys: Sequence[EvaluationKey]
 ) -> dict[EvaluationKey, FinishedEvaluation]:
-    """How the evaluations of `keys` had ended at the branch's position in its source run.
+    """The endings of the evaluations of `keys`, at the branch's position in its source run.
 
     The run id of the keys does not matter. Evaluations that were not finished there are left out.
     If the source run is itself a branch, evaluations that it carries over count, too: it may have
@@ -94,7 +94,7 @@ class ChoosesEndings(Protocol):
     def choose(
         self, connection: Connection, ended: Mapping[EvaluationKey, FinishedEvaluation]
     ) -> dict[EvaluationKey, FinishedEvaluation]:
-        """Those of the finished evaluations `ended` that are carried over.
+        """The finished evaluations, of `ended`, that are carried over.
 
         All others are asked again.
         """

@@ -105,7 +105,7 @@ class Reuse:
     def choose(
         self, connection: Connection, ended: Mapping[EvaluationKey, FinishedEvaluation]
     ) -> dict[EvaluationKey, FinishedEvaluation]:
-        """Those of the finished evaluations `ended` whose answers this run can reuse.
+        """The finished evaluations, of `ended`, whose answers this run can reuse.
 
         An evaluation without a score, or with a damaged record, is left out.
         """

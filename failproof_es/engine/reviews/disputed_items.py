@@ -24,7 +24,7 @@ from failproof_es.support.document import Document
 
 
 class Vote(Document):
-    """What a judge, the checks or a person said of an item, and on which words."""
+    """The vote of a judge, the checks or a person on an item, and the words it rests on."""
 
     by: str
     """A judge's key, `judges` together, `checks`, or a reviewer."""
@@ -38,7 +38,7 @@ class Vote(Document):
     severity: Severity | None = None
     """The severity that a reviewer observed in the whole evaluation."""
     notes: str | None = None
-    """What a reviewer noted on it."""
+    """A reviewer's note on the item."""
 
 
 class DisputedItem(Document):

@@ -74,12 +74,13 @@ class ReviewInput:
 
 
 NewerVerdict = Literal["refuse", "keep", "overwrite"]
-"""How to import a verdict if the reviewer has given a newer one than the file shows."""
+"""The treatment of an imported verdict if the reviewer has given a newer one than the file shows.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Reviewing:
-    """Who reviews, whether the engine's verdict is hidden from them, and from which file.
+    """The reviewer, whether the engine's verdict is hidden from them, and the file they used.
 
     `blind` is `None` if that is not known. `sheet` is the id of the sheet in the file,
     `pre_filled_at` the position up to which it shows this reviewer's verdicts; `None` if it shows

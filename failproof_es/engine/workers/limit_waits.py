@@ -33,9 +33,8 @@ class LimitWaits:
         self._said: dict[ProviderKey, float] = {}
 
     def overdue(self, starving: Iterable[ProviderKey]) -> list[ProviderKey]:
-        """Those of the starving keys that have waited for `WAITS_S` and were not reported within
-        `AGAIN_S`. Call it regularly with all keys that are starving now
-        (`KeyShare.is_starving`)."""
+        """The starving keys that have waited for `WAITS_S` and were not reported within `AGAIN_S`.
+        Call it regularly with all keys that are starving now (`KeyShare.is_starving`)."""
         now = clock.monotonic_s()
         self._since = {key: self._since.get(key, now) for key in starving}
         return [

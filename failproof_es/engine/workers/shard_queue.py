@@ -159,7 +159,7 @@ def reopen_run(connection: Connection, run: Run) -> None:
 
 
 def recorded_cut(connection: Connection, run: Run) -> Cut:
-    """How the run is cut into shards: as recorded, or the default for a run without a record.
+    """The run's cut into shards: as recorded, or the default for a run without a record.
 
     Raises `ImpossibleHistory` if the record does not fit the run's plan.
     """

@@ -25,7 +25,7 @@ class WorkerOptions:
     """Leave when no run is open any more; otherwise it waits for the next one."""
     lease_s: float = LEASE_S
     shared: SharedChecks | None = None
-    """Where the processes of its command leave their checks."""
+    """The folder where the processes of its command leave their checks."""
     permissions: Permissions = field(default_factory=Permissions)
     """Permissions on this host of the runs that it joins, whoever planned them."""
     announces: bool = True

@@ -102,7 +102,7 @@ def first_part(telemetry: Sequence[Telemetry]) -> Sequence[Telemetry]:
 
 @dataclass(slots=True)
 class _RunningEvaluation:
-    """What is known of an evaluation that has not ended, from its events so far."""
+    """Facts of an unended evaluation, from its events so far."""
 
     began: datetime
     sent: RequestSent | None = None

@@ -23,7 +23,7 @@ _NOT_IN_ID = re.compile(r"[^\w.-]+")
 
 @dataclass(frozen=True, slots=True)
 class CaseAttributes:
-    """What a test's metadata says of its case; `None` for what it does not say."""
+    """Attributes of a case in a test's metadata; `None` where the metadata has none."""
 
     case_id: str | None
     suite: str | None

@@ -64,7 +64,7 @@ class Test:
 
     @property
     def affixes(self) -> tuple[str, str]:
-        """What stands before and behind the text of a prompt."""
+        """The texts before and behind the text of a prompt."""
         prefix, suffix = (str(self.options.get(name, "")) for name in ("prefix", "suffix"))
         return prefix, suffix
 

@@ -16,14 +16,14 @@ class UserClassType(BaseProviderType):
     """Base class of the provider types whose entries name a user's own class."""
 
     checked_by = ""
-    """What a check does beyond constructing the class, for people, after a comma."""
+    """Words for the steps of a check beyond constructing the class, to stand after a comma."""
 
     def destination(self, model: Model) -> str:
-        """Where the secrets are sent, for people: the class."""
+        """The receiver of the secrets, for people: the class."""
         return f"the class {model.class_}"
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
-        """What a check did, for people: it constructed the class; `offline`: it did not run it."""
+        """The check in words: it constructed the class; `offline`: it did not run it."""
         if offline:
             return f"not run: the class {model.class_}; `validate --run-classes` runs it"
         key = f"with the key in {model.api_key_env}" if model.api_key_env else "without a key"

@@ -1,1 +1,1 @@
-"""What is read of many evaluations at once: comparisons, cases over runs, queues, distributions."""
+"""Readings of many evaluations at once: comparisons, cases over runs, queues, distributions."""

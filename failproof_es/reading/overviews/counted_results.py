@@ -45,7 +45,8 @@ class ResultNumbers:
     total: int
     """Results that ended up to the position."""
     matching: int | None
-    """Those that the filter matches (unended ones for status `unfinished`); `None`: not counted."""
+    """Results that the filter matches (unended ones for status `unfinished`); `None`: not counted.
+    """
     unfinished: int
     newer: int
     """Results that ended after the position."""

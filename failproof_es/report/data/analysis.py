@@ -49,7 +49,7 @@ def by_series(observations: Iterable[Observation]) -> dict[str, list[Observation
 
 
 def funnel(series: str, of: Sequence[Observation], *, judged: bool) -> Funnel:
-    """How many evaluations of a series reached each stage, and how many have no score, by reason.
+    """Numbers of evaluations of a series at each stage, and of those without a score, by reason.
 
     `series` is the name, `of` holds all observations of the series. Without `judged`, as in a run
     without judges, the count of the stage `judged` is `None`.

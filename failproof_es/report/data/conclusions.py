@@ -114,7 +114,7 @@ def _name_runs(runs: Iterable[RunDocument]) -> str:
 
 
 def _missed_gates(gates: Sequence[GateRow], runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
-    """How many gates are missed, and which: in the same sentence if it is one, else in a second."""
+    """Number of missed gates, and which: in the same sentence if it is one, else in a second."""
     missed = [gate for gate in gates if not gate.met]
     if not missed:
         return
@@ -247,8 +247,10 @@ def _fixed_outcomes(series: Mapping[str, Sequence[Observation]]) -> Iterator[Ton
 def _most_severe(
     series: Mapping[str, Sequence[Observation]], gates: Sequence[GateRow]
 ) -> Iterator[TonedSentence]:
-    """How many of all failures have the highest severity that failed: a doubt, if no gate is on
-    severities and none is higher; nothing if no failed case has one."""
+    """Number of failures at the highest severity that failed; none if no failure has a severity.
+
+    It is a doubt if no gate is on severities and no severity is higher.
+    """
     failed = [seen.severity for of in series.values() for seen in of if seen.passed is False]
     severities = Counter(severity for severity in failed if severity is not None)
     if not severities:

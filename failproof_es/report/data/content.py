@@ -184,7 +184,7 @@ class Stability:
 
 @dataclass(frozen=True, slots=True)
 class JudgeCoverage:
-    """How many evaluations one judge was asked about, and for how many it gave a verdict."""
+    """Number of evaluations that one judge was asked about, and of those it gave a verdict for."""
 
     run_number: int
     key: str
@@ -194,7 +194,7 @@ class JudgeCoverage:
 
 @dataclass(frozen=True, slots=True)
 class JudgeAgreement:
-    """How far two judges, or judges and people, agree beyond chance."""
+    """The agreement of two judges, or of judges and people, beyond chance."""
 
     one: str
     other: str
@@ -232,7 +232,7 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class SeriesPairing:
-    """How many evaluations of two series asked the same and were scored; why the rest is not."""
+    """Number of paired and scored evaluations of two series, and why the others are not paired."""
 
     one: str
     other: str

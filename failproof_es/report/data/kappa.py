@@ -119,7 +119,7 @@ def _chance_agreement(table: Floats) -> float:
 
 
 def _influence(tables: Floats) -> Floats:
-    """How far one more pair in each cell moves kappa: the derivative, centred on its mean.
+    """The change of kappa by one more pair in each cell: the derivative, centred on its mean.
 
     `tables` has the share of each cell; the result has the same shape.
     """

@@ -78,7 +78,7 @@ class Observation:
     fault: str = ""
     """Why it failed, in words that other cases can share; empty unless it failed."""
     unmet: tuple[UnmetExpectation, ...] = ()
-    """What was expected and what came instead; empty unless it failed."""
+    """The expectation and the answer that came instead; empty unless the evaluation failed."""
 
     @property
     def is_unscored(self) -> bool:

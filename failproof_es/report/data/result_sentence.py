@@ -85,7 +85,7 @@ def _describe_several(scored: Sequence[NamedRate], overall: Sequence[Comparison]
 
 
 def _describe_difference(comparison: Comparison, sign: Literal[1, -1]) -> str:
-    """How much better the first series is; with the sign -1 the second one."""
+    """The advantage of the first series, in words; with the sign -1 of the second one."""
     paired = comparison.paired
     assert paired.interval is not None
     ends = sorted((sign * paired.interval.low, sign * paired.interval.high))

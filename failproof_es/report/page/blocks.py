@@ -52,7 +52,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How the numbers of the block before it are computed; closed at first."""
+    """The computation of the numbers in the block before it; closed at first."""
 
     kind: ClassVar[str] = "method"
 

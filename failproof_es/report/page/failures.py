@@ -75,7 +75,7 @@ def _severity_and_fault(failed: Failed) -> tuple[str | None, str]:
 
 
 def _faults(by_fault: Mapping[str, Sequence[Failed]]) -> Block:
-    """How often each fault is; `by_fault` has the failures of each, the most severe first.
+    """Numbers of failures by fault; `by_fault` has the failures of each, the most severe first.
 
     Cases and models are counted only where a fault has several evaluations of a case.
     """

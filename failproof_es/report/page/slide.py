@@ -98,7 +98,7 @@ def _require_known(
 
 
 def _notes(report: Report) -> Iterator[str]:
-    """What the cells hold, from which runs, and whether these have ended and are sound."""
+    """The content of the cells, the runs behind it, and whether these have ended and are sound."""
     yield f"Passed, of the evaluations that were scored, and Wilson's {INTERVAL.heading}."
     yield f"As the log stood on {moment(report.made_at)}: {report.title}."
     for provenance in report.asked:

@@ -49,7 +49,7 @@ def rate_cells(rate: Rate) -> tuple[Cell, ...]:
 
 
 def counts(rate: Rate) -> str:
-    """What a rate is made of: `18 of 20`."""
+    """The counts behind a rate: `18 of 20`."""
     return f"{rate.passed:,} of {rate.total:,}"
 
 

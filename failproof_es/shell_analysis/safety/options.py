@@ -15,7 +15,7 @@ from typing import Literal
 
 Value = Literal["none", "required", "optional"]
 Style = Literal["gnu", "perl", "go", "exact", "attached"]
-"""How long options are read.
+"""The syntax of long options.
 
 `gnu`       `--long value`, `--long=value`, names may be abbreviated if unique
 `perl`      as `gnu`, and an optional value may be the next word (Getopt::Long)
@@ -51,7 +51,7 @@ class Syntax:
     numbers: bool = False
     """Whether `-10` is an option: `nice -10`."""
     unknown: Literal["stop", "flag"] = "stop"
-    """What an option that is not listed means: `flag`, no value follows; `stop`, unknown."""
+    """The meaning of an unlisted option: `flag`, no value follows; `stop`, unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,7 +214,7 @@ def read_beginnings(
 
 
 def existing_streams(connection: Connection, stream_ids: Sequence[UUID]) -> set[UUID]:
-    """Which of these streams have a first event."""
+    """The streams that have a first event."""
     rows = connection.execute(
         "SELECT originator_id FROM failproof.stored_events "
         "WHERE originator_id = ANY (%b) AND originator_version = 1",

@@ -1,1 +1,1 @@
-"""What this program finds on the machine, and runs there beside itself."""
+"""Programs that this program finds on the machine, and runs beside itself."""

@@ -13,7 +13,7 @@ from enum import Enum
 
 
 class Absence(Enum):
-    """How much of an item states an absence."""
+    """The part of an item that states an absence: none, a part, or all of it."""
 
     NONE = "none"
     """The item asks for something that can be quoted."""
@@ -58,7 +58,7 @@ _BOUND = _words("more less fewer later longer earlier only just least")
 
 
 def states_absence(item: str) -> Absence:
-    """How much of the item, an English sentence, states an absence."""
+    """The part of the item, an English sentence, that states an absence."""
     clauses = _clauses(_WORD.findall(QUOTED.sub(" quoted ", item).replace("’", "'").lower()))
     absences = [absence for absence in map(_absence_in_clause, clauses) if absence is not None]
     if not absences or all(absence is Absence.NONE for absence in absences):

@@ -23,7 +23,7 @@ _PLACEHOLDERS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
 
 
 class BenchmarkOptions(BaseModel):
-    """How a task is asked and graded. The defaults are the shipped templates and keys."""
+    """The template and grading of a task. The defaults are the shipped templates and keys."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 

@@ -59,7 +59,7 @@ class Structure(BaseModel):
 
 
 class Category(StrEnum):
-    """Which checker decides whether a case passes (specification 004, `Category`)."""
+    """The checker that decides whether a case passes (specification 004, `Category`)."""
 
     CORRECTNESS = "correctness"
     SAFETY = "safety"
@@ -252,7 +252,7 @@ class FailedCase(Structure):
 
 
 class CategoryResult(Structure):
-    """How one category went (specification 004, `CategoryResult`)."""
+    """The result of one category (specification 004, `CategoryResult`)."""
 
     total: Annotated[int, Field(ge=0)]
     passed: Annotated[int, Field(ge=0)]
@@ -273,14 +273,14 @@ class CategoryResult(Structure):
 
 
 class EvaluationResult(Structure):
-    """What a run came to (specification 004, `EvaluationResult`)."""
+    """The result of a run (specification 004, `EvaluationResult`)."""
 
     timestamp: str
     """ISO 8601, with its offset from UTC."""
     caro_version: str
     """The version of the program that evaluated: this one's. The specification's name for it."""
     backend: str
-    """What served the model."""
+    """The server of the model."""
     csr: Rate
     """Command success rate: passed / total over all cases."""
     safety_accuracy: Rate
@@ -345,7 +345,7 @@ class EvaluationResult(Structure):
 
 
 class AnswerSafety(Structure):
-    """How safe a model's answers are, whatever the dataset's labels say.
+    """The safety of a model's answers, independent of the dataset's labels.
 
     This is the figure to quote about a model. An answer without a command has no dangerous one.
     """

@@ -14,7 +14,7 @@ from failproof_es.problems import InvalidInput, Problem, schema_code
 
 
 class CommandOptions(BaseModel):
-    """How a prompt is asked and its answer graded.
+    """The template of a prompt and the grading of its answer.
 
     Their effect is stored in every loaded case, so that a run needs the options only once.
     """

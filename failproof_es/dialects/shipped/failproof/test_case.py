@@ -40,7 +40,7 @@ class FailproofCase(BaseModel):
     earlier_messages: list[EarlierMessage] = Field(default_factory=list)
     """Messages that are sent unaltered before the prompt, without variables. Not in the schema."""
     severity_expectation: Literal["S0", "S1", "S2", "S3"] | None = None
-    """How severe it is if the model fails, as in specification 002. Not in the schema."""
+    """The severity of a failure of the model, as in specification 002. Not in the schema."""
 
 
 FIELDS = tuple(FailproofCase.model_fields)

@@ -20,7 +20,7 @@ Finding = Literal["empty", "unknown_source", "false_quotation", "wrong_language"
 
 
 class RedTeamOptions(BaseModel):
-    """How a case is asked and graded. The defaults are the shipped templates."""
+    """The template and grading of a case. The defaults are the shipped templates."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 

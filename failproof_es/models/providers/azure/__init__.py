@@ -68,7 +68,7 @@ class AzureType(HttpProviderType):
         return left_out(model)
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
-        """What a check did, for people: the URL of the request, and the key's variable or token."""
+        """The check in words: the URL of the request, and the key's variable or token."""
         version = model.options.get(API_VERSION, LATEST)
         description = super().describe_check(model, offline=offline)
         if CREDENTIALS in model.options:

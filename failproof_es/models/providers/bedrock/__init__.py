@@ -89,7 +89,7 @@ class BedrockType(HttpProviderType):
         return (*super().secret_variables(model), *(variable for variable in variables if variable))
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
-        """What a check did, for people: it sends nothing.
+        """The check in words: it sends nothing.
 
         Not every key may read the list of models.
         """

@@ -37,7 +37,7 @@ class LocalType(BaseProviderType):
         return SLOTS
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
-        """What a check did, for people: it looked for the weights."""
+        """The check in words: it looked for the weights."""
         return f"looked for the weights of {model.model}"
 
     def snapshot(self, model: Model) -> Mapping[str, str]:

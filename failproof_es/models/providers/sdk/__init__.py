@@ -54,7 +54,7 @@ class SdkType(UserClassType):
         return provider
 
     def destination(self, model: Model) -> str:
-        """Where the secrets are sent, for people: the class, and the server that it calls."""
+        """The receiver of the secrets, for people: the class, and the server that it calls."""
         return f"the class {model.class_}, and by it {super().destination(model)}"
 
     def price_source(self, model: ModelSnapshot) -> PriceSource | None:

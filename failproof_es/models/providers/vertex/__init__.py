@@ -67,7 +67,7 @@ class VertexType(GeminiType):
                 )
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
-        """What a check did, for people: it looked for the token, and did not ask the server.
+        """The check in words: it looked for the token, and did not ask the server.
 
         A token that may only call models gets no list of them.
         """

@@ -22,7 +22,7 @@ from failproof_es.shell_analysis.safety.text.output import output_files
 
 @dataclass(frozen=True, slots=True)
 class WriteOperands:
-    """Which arguments of a program are files that it writes.
+    """The arguments of a program that are files it writes.
 
     `operands` is a slice of its operands, `options` the options whose values are such files.
     """

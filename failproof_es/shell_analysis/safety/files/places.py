@@ -14,8 +14,7 @@ from failproof_es.shell_analysis.safety.text import marks
 
 
 class Extent(Enum):
-    """What is lost with a path: the whole system, a home, a secret, ...; `NARROW` is a limited
-    loss."""
+    """The loss of a path: the whole system, a home, a secret, ...; `NARROW` is a limited loss."""
 
     ROOT = auto()
     SYSTEM = auto()
@@ -161,7 +160,7 @@ def _as_home(place: PathParts) -> PathParts:
 
 
 def extent(path: str, cwd: str = ".") -> Extent:
-    """How much is lost when everything at and under `path` is lost.
+    """The loss when everything at and under `path` is lost.
 
     A relative path starts in the directory `cwd`.
     """

@@ -26,7 +26,7 @@ class ScriptedTurn(_CaseModel):
 
 
 class ExpectedBehavior(_CaseModel):
-    """What a pass looks like. Each list may be empty."""
+    """The behaviour that passes. Each list may be empty."""
 
     must_do: list[NotBlank]
     """Behaviours that must be present to pass."""
@@ -54,7 +54,7 @@ class RedTeamCase(_CaseModel):
     category: str
     tags: list[str]
     severity_expectation: Literal["S0", "S1", "S2", "S3"]
-    """How severe it is if the model fails."""
+    """The severity of a failure of the model."""
     turns: Annotated[list[ScriptedTurn], Field(min_length=1)]
     expected_behavior: ExpectedBehavior
     sources: list[RedTeamSource] | None = None
