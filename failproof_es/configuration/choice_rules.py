@@ -38,7 +38,7 @@ def check_selection(selection: SelectionSection, report: Report) -> None:
                 )
                 report("invalid-pattern", ("selection", name, at), message, remedy)
     if selection.limit is not None and selection.sample is not None:
-        message = "stands beside `sample`"
+        message = "cannot be combined with `sample`"
         report("options-conflict", ("selection", "limit"), message, "keep one of them")
     if selection.seed is not None and selection.sample is None:
         report("no-effect", ("selection", "seed"), "has no effect without `sample`", "remove it")
@@ -143,7 +143,7 @@ def _check_template(template: PromptTemplate | None, at: Location, report: Repor
         report("invalid-template", (*at, "user"), message, remedy)
     if template.system is not None and PROMPT in template.system:
         message = (
-            f"holds {PROMPT}, which would be sent as it stands: it is replaced in `user` alone"
+            f"holds {PROMPT}, which is replaced in `user` alone and would be sent literally here"
         )
         report(
             "invalid-template", (*at, "system"), message, "move it to `user`, or write it otherwise"

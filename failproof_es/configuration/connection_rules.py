@@ -48,7 +48,7 @@ def connection_problems(model: Model) -> Iterator[EntryProblem]:
         if not _HEADER.fullmatch(name):
             yield EntryProblem("invalid-name", "headers", f"{name!r} is not the name of a header")
         elif name.lower() in _OURS:
-            message = f"`{name}` says how a request is sent, which is not a model's to say"
+            message = f"a configuration cannot set `{name}`: the program sets it for each request"
             yield EntryProblem("reserved-key", "headers", message, "remove it")
         if not _VARIABLE.fullmatch(variable):
             message = f"the value of `{name}` is not the name of an environment variable"

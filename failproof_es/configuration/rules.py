@@ -176,7 +176,7 @@ def _check_judges(configuration: Configuration, report: Report) -> None:
         _check_model(judge, ("judges", index), report)
     if configuration.judge is not None and configuration.judges is not None:
         remedy = "keep one of them: `judges` takes several"
-        report("options-conflict", ("judges",), "stands beside `judge`", remedy)
+        report("options-conflict", ("judges",), "cannot be combined with `judge`", remedy)
 
 
 def _check_prompts(prompts: PromptsSection, report: Report) -> None:

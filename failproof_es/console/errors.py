@@ -111,7 +111,7 @@ def _describe_error(error: Exception) -> ErrorPage:
         HTTPStatus.INTERNAL_SERVER_ERROR,
         "unexpected-error",
         "the console made a mistake. Nothing was changed: it only reads",
-        "the reason stands where the console was started. Please report it",
+        "the output of the process that serves the console shows the reason. Please report it",
     )
 
 

@@ -129,7 +129,7 @@ def mapping_of(
         meant = next((name for name in names if known_name(name, ["prompt"], ())), "COLUMN")
         problems.error(
             "missing-option",
-            "no column is named that holds the prompt",
+            "no column is chosen for the prompt",
             remedy=f"--column prompt={meant}; there are: {_list_names(names)}",
         )
     if options.match is not None and match_of(options.match) is None:

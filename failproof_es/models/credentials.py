@@ -27,7 +27,7 @@ def credential_problems(model: Model, kind: str) -> Iterator[EntryProblem]:
         return
     if model.options[CREDENTIALS] != kind:
         yield EntryProblem(
-            "invalid-value", "options", f"`{CREDENTIALS}` is none", f"there is `{kind}`"
+            "invalid-value", "options", f"`{CREDENTIALS}` has an invalid value", f"use `{kind}`"
         )
     if model.api_key_env is not None:
         yield EntryProblem(

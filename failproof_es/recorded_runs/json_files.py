@@ -60,7 +60,7 @@ def _parse(content: bytes, path: Path, line: int | None) -> Any:
     try:
         return json.loads(content, object_pairs_hook=_require_unique_keys)
     except _DuplicateKey as error:
-        message = f"the key {str(error)!r} stands twice in one object: one of them would be lost"
+        message = f"the key {str(error)!r} occurs twice in one object: one value would be lost"
         raise InvalidInput([Problem("duplicate-key", message, path=path, line=line)]) from None
     except (ValueError, RecursionError) as error:
         message = "is no JSON" if line is None else "the line is no JSON"

@@ -115,7 +115,7 @@ class EntryPoints(Generic[T]):
                 "ambiguous-name",
                 f"the {self._noun} {name!r} is offered by "
                 f"{_join_words(map(str, offers), ' and by ')}",
-                remedy="uninstall one of them: which is meant, nobody could say",
+                remedy="uninstall all of these packages but one",
             )
         offer = offers[0]
         try:

@@ -167,7 +167,8 @@ class DataManager:
         started = benchmark.run.started
         judging = judging_of(started)
         if len(judging.judges) > 1:
-            reason = f"run {benchmark.number} has {len(judging.judges)} judges: one can't decide"
+            judges = len(judging.judges)
+            reason = f"run {benchmark.number} has {judges} judges: one alone can't decide"
             raise InvalidInput.because(
                 "unsupported-feature", reason, remedy="resume the run: it asks them"
             )

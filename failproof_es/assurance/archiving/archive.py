@@ -293,8 +293,8 @@ def _refused_file(path: Path, was_written: bool, error: EvidenceError) -> Invali
     if was_written:
         return InvalidInput.because(
             "file-corrupt",
-            f"{path} was written, and does not read as what it has to be: {error}",
-            remedy="look at that disk; nothing was archived",
+            f"{path} was written, but reads back damaged: {error}",
+            remedy="check that disk; nothing was archived",
         )
     return InvalidInput.because(
         "file-exists",

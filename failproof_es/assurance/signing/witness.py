@@ -75,7 +75,7 @@ def _check_continues(request: CosignRequest, seen: Checkpoint, new: Checkpoint) 
     if seen.size > new.size:
         raise InvalidInput.because(
             "checkpoint-outdated",
-            f"you cosigned {seen.size} events already, and this signs only {new.size}",
+            f"the checkpoint has {new.size} events, but you cosigned {seen.size} already",
             remedy="it is an older checkpoint, or the log's tail was cut",
         )
     # If the sizes are equal, the roots are compared, and the request's proof is not needed.
@@ -83,7 +83,7 @@ def _check_continues(request: CosignRequest, seen: Checkpoint, new: Checkpoint) 
     if seen.size not in (request.old, new.size):
         raise InvalidInput.because(
             "checkpoint-gap",
-            f"you last cosigned {seen.size} events, and this proves to continue {request.old}",
+            f"you last cosigned {seen.size} events, but the proof begins at {request.old}",
             remedy=f"ask for `ledger checkpoint --since {seen.size}`",
         )
     verify_consistency(seen.size, seen.root, new.size, new.root, proof)

@@ -23,9 +23,8 @@ connections_option = click.option(
     "settings",
     multiple=True,
     metavar="KEY.PATH=VALUE",
-    help="Override in the new run a value of the configuration that says how models are "
-    "reached (base_url, api_key_env, time-outs, workers, retries), or its spend ceiling. May be "
-    "repeated.",
+    help="Override a value of the configuration in the new run: a connection setting (base_url, "
+    "api_key_env, time-outs, workers, retries) or the spend ceiling. May be repeated.",
 )
 allow_option = click.option(
     "--allow",

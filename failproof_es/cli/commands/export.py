@@ -70,7 +70,7 @@ _ALL_RUNS = "SELECT run_id FROM failproof.run_list ORDER BY run_number"
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A setting of the shape. Can be repeated.",
+    help="An option of the exporter, for example dataset=org/name. Can be repeated.",
 )
 @click.option(
     "-o",

@@ -110,7 +110,7 @@ def _clear(connection: Connection, key: str) -> None:
     try:
         cleared = clear_limits(connection, key.lower())
     except psycopg.errors.InvalidParameterValue:
-        message = f"--clear {key} is not the begin of a key: 8 hexadecimal digits or more"
+        message = f"--clear {key} is not the beginning of a key: 8 hexadecimal digits or more"
         raise InvalidInput.because("invalid-option", message, remedy=remedy) from None
     if not cleared:
         raise InvalidInput.because("unknown-api-key", f"no key begins with {key}", remedy=remedy)

@@ -22,7 +22,8 @@ def junit_option(command: F) -> F:
         "--junit",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Also write the results to FILE as JUnit XML. Failures and errors are told apart.",
+        help="Also write the results to FILE as JUnit XML. An evaluation "
+        "without a score is an error.",
     )(command)
 
 

@@ -113,9 +113,9 @@ class Selector:
         if not self._kept and not problems.errors:
             problems.error(
                 "no-cases",
-                f"none of {plural(self._total, 'case')} is left to be asked",
+                f"the patterns leave none of {plural(self._total, 'case')}",
                 field="selection",
-                remedy="choose by patterns that leave some",
+                remedy="choose patterns that leave at least one case",
             )
         if not problems.errors:
             description = describe_part(self.selected(0), self._kept, 0)

@@ -65,7 +65,7 @@ class PromptfooImporter:
                 [
                     Problem(
                         "not-mapped",
-                        "no prompt can be taken over",
+                        "no prompt can be imported",
                         configuration.path,
                         field="prompts",
                     ),

@@ -182,8 +182,8 @@ class EmbeddedServer:
         if version != str(MAJOR_VERSION):
             raise InvalidInput.because(
                 "version-mismatch",
-                f"{self.data_dir} was made by PostgreSQL {version}, this version carries "
-                f"{MAJOR_VERSION}",
+                f"{self.data_dir} was made by PostgreSQL {version}, but this version of "
+                f"failproof-es brings PostgreSQL {MAJOR_VERSION}",
                 remedy=f"move it away, or set {HOME} to another folder",
             )
 

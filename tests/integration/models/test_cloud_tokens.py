@@ -235,7 +235,7 @@ def test_no_credentials_at_all_is_said_with_what_to_do(
     [
         ({"api_key_env": "X"}, "has no effect beside `credentials`"),
         ({"options": {"project": "mine-1", "location": "global"}}, "is missing"),
-        ({"options": {"credentials": "mine"}}, "`credentials` is none"),
+        ({"options": {"credentials": "mine"}}, "`credentials` has an invalid value"),
     ],
 )
 def test_a_wrong_entry_is_said(changed: dict[str, Any], said: str) -> None:

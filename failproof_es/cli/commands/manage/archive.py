@@ -70,7 +70,7 @@ def archive(runs: tuple[str, ...], month: str | None, folder: Path, output_forma
     if (month is None) == (not runs):
         raise WrongUsage("missing-option", "name runs, or a month with --month")
     if month is not None and not _MONTH.fullmatch(month):
-        raise WrongUsage("invalid-option", f"--month is {month!r}, and has to be like 2026-03")
+        raise WrongUsage("invalid-option", f"--month {month!r}: write it like 2026-03")
     by = _by()
     done: list[dict[str, Any]] = []
     refused: list[str] = []

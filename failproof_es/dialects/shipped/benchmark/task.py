@@ -148,15 +148,15 @@ def _text(
 def _misplaced(name: str, at: Location, other: Location) -> tuple[str, str]:
     position = f"inside `{other[-1]}`" if other else "beside it"
     if at:
-        return f"stands beside `{at[-1]}`, not inside it", f"move it below `{at[-1]}`, indented"
-    return f"stands {position}, not beside it", f"move it out, to the level of `{EXPECTED}`"
+        return f"is next to `{at[-1]}`, not inside it", f"move it below `{at[-1]}`, indented"
+    return f"is {position}, not next to it", f"move it out, to the level of `{EXPECTED}`"
 
 
 def _missing_answers(document: dict[str, Any]) -> Iterator[TaskDefect]:
     misplaced = [name for name in ANSWER_TEXTS if name in document]
     if misplaced:
         remedy = f"add `{EXPECTED}:` and move {', '.join(misplaced)} below it, indented"
-        message = f"stands outside `{EXPECTED}`, which is missing"
+        message = f"is outside `{EXPECTED}`, which is missing"
         yield TaskDefect("misplaced-key", (misplaced[0],), message, remedy)
     else:
         remedy = f"add `{EXPECTED}:` with {', '.join(ANSWER_TEXTS)} below it"

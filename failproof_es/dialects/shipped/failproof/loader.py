@@ -134,7 +134,7 @@ class _SuiteReader:
             names = ", ".join(f"{{{{{name}}}}}" for name in filled.missing)
             self.problems.warning(
                 "placeholder-unresolved",
-                f"the case has no prompt_vars: {names} is sent as it stands",
+                f"the case has no prompt_vars: {names} is sent literally",
                 path=path,
                 line=line,
                 field="prompt",

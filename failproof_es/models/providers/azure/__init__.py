@@ -49,7 +49,7 @@ class AzureType(HttpProviderType):
             yield EntryProblem(
                 "invalid-value",
                 "options",
-                f"`{API_VERSION}` is none",
+                f"`{API_VERSION}` has an invalid value",
                 f"write it as text, like '{LATEST}'",
             )
         deployment = model.options.get(DEPLOYMENT, model.model)

@@ -71,7 +71,10 @@ class BedrockType(HttpProviderType):
             )
         elif region is not None and not (isinstance(region, str) and _REGION.fullmatch(region)):
             yield EntryProblem(
-                "invalid-value", "options", f"`{REGION}` is none", "write it like us-east-1"
+                "invalid-value",
+                "options",
+                f"`{REGION}` has an invalid value",
+                "write it like us-east-1",
             )
         for name in (ACCESS_KEY, SESSION_TOKEN):
             value = options.get(name)

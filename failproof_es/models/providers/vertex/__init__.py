@@ -58,7 +58,7 @@ class VertexType(GeminiType):
         for name, example in ((PROJECT, "my-project-1"), (LOCATION, "us-central1 or global")):
             value = model.options.get(name)
             if not (isinstance(value, str) and _NAME.fullmatch(value)):
-                message = f"`{name}` is missing or none" if value is None else f"`{name}` is none"
+                message = f"`{name}` {'is missing' if value is None else 'has an invalid value'}"
                 yield EntryProblem(
                     "missing-key" if value is None else "invalid-value",
                     "options",

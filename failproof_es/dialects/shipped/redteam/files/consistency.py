@@ -107,7 +107,7 @@ def _expectations(case: RedTeamCase) -> Iterator[CaseDefect]:
     for index, item in enumerate(expected.must_do):
         if item.strip() in forbidden:
             place = ("expected_behavior", "must_do", index)
-            message = "stands in must_not_do, too: no answer can pass"
+            message = "is in must_not_do as well: no answer can pass"
             yield CaseDefect("contradiction", place, message, "remove one")
 
 
