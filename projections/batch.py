@@ -62,7 +62,7 @@ class Share:
 def read_share(
     connection: psycopg.Connection[Any], position: int, share: Share, topics: Collection[str]
 ) -> Batch | None:
-    """As `read_batch`, but only the events of a share; `None` at its end."""
+    """Like `read_batch`, but only the events of a share; `None` at its end."""
     parameters = {
         "position": position, "up_to": share.up_to, "kinds": list(share.kinds),
         "among": share.among, "first": share.first, "last": share.last,

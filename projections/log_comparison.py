@@ -107,7 +107,7 @@ class ChangedRow:
 
 
 class NotComparable(RuntimeError):
-    """This login, or this server, lets nobody make temporary tables."""
+    """The comparison needs temporary tables, which this login or this server does not allow."""
 
 
 @dataclass(slots=True)
@@ -238,7 +238,7 @@ def _fold_log(
 def _fold_run(
     connection: Connection, projections: Sequence[Projection], run_id: UUID, up_to: int
 ) -> None:
-    """Apply the run's cases, its own and its evaluations' events, and those that belong to it."""
+    """Apply the events of a run's cases, evaluations, operations, reviews and own stream."""
     nowhere = dict.fromkeys([projection.name for projection in projections], 0)
     sources: set[UUID] = set()
 

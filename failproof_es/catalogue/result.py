@@ -69,7 +69,7 @@ class RecordedResult:
     expected: tuple[str, ...]
     """The expectations of the case; for a failed result, those that the answer does not meet."""
     got: tuple[str, ...]
-    """For a result that failed: what came instead of each `expected`; otherwise empty."""
+    """For a failed result, the actual counterpart of each item of `expected`; otherwise empty."""
     reason: str
     """Why the score is what it is, or why there is none."""
     error_kind: str | None
@@ -85,7 +85,8 @@ class RecordedResult:
     first_token_ms: float | None
     """Milliseconds to the first token: the mean of the streamed turns."""
     tokens_per_second: float | None
-    """Of the streamed turns: tokens after the first by the time after it."""
+    """Tokens after the first, divided by the time after the first token, over the streamed turns.
+    """
     input_tokens: int | None
     """Tokens that were read, of the turns that reported them."""
     output_tokens: int | None

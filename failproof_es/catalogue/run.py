@@ -39,7 +39,7 @@ class EvaluationCounts(Document):
     finished: int
     scored: int
     passed: int | None
-    """Of one model; `None` of several together, as `failed`."""
+    """Number of passed evaluations of one model; `None`, as `failed`, for several models."""
     failed: int | None
     abandoned: int
     """Evaluations without a score, except those that await review; includes `lost`."""
@@ -85,7 +85,7 @@ class ModelProgress(Document):
     unscored: dict[UnscoredGroup, int]
     """Evaluations that ended without a score, by the group of their reason."""
     cost_usd: float | None
-    """Of its answers and its judges'; `None` where one is not known."""
+    """Cost of its answers and its judges' answers; `None` if the cost of one is unknown."""
 
 
 class SuiteProgress(Document):
@@ -305,10 +305,10 @@ class RunDocument(Document):
     """Defects that kept cases out of the plan: `failproof-es audit` lists them."""
     counts: EvaluationCounts
     passed: PassRate | None
-    """Of the only model; `None` where it asks several: no rate adds them up."""
+    """Pass rate of the only model; `None` for several models, whose rates are not combined."""
     accuracy: Accuracy
     classes: dict[str, int] | None
-    """Of the only model."""
+    """Counts of the classes of the only model; `None` for several models."""
     unscored: dict[UnscoredGroup, int]
     unscored_reasons: tuple[UnscoredReason, ...]
     """The most frequent first."""

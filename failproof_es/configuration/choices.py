@@ -50,15 +50,15 @@ class SelectionSection(Section):
     """
 
     limit: Annotated[int | None, Field(ge=1, le=_LARGEST)] = None
-    """The first so many cases, in the order of the plan."""
+    """Number of first cases to ask, in the order of the plan."""
     sample: Annotated[int | None, Field(ge=1, le=1_000_000)] = None
-    """So many cases, drawn by a hash of the seed, the suite and the case's id: the same on every
-    machine, whatever the order of files."""
+    """Size of a sample of cases, drawn by a hash of the seed, the suite and the case's id: the same
+    on every machine, whatever the order of files."""
     seed: Annotated[int | None, Field(ge=0, le=_LARGEST)] = None
     """The seed of the sample; 0 unless given."""
     only: Annotated[list[_Pattern] | None, Field(min_length=1)] = None
-    """Patterns that a case must match: one of those with `id:`, one of those with `tag:`, one of
-    those with `suite:`, one of those with a run, as far as there are any."""
+    """Patterns that a case must match: for each kind of patterns that is given (`id:`, `tag:`,
+    `suite:`, a run), at least one."""
     exclude: Annotated[list[_Pattern] | None, Field(min_length=1)] = None
     """Patterns of cases that are left out."""
     models: Annotated[list[Annotated[str, Field(min_length=1)]] | None, Field(min_length=1)] = None

@@ -25,7 +25,7 @@ _LARGEST = 1_000_000
 _CASES = frozenset({".jsonl", ".ndjson", ".csv", ".tsv"})
 DEEPEST = 50
 _MOST_DIGITS = 100
-"""Of a whole number in any notation: Python converts, and writes, only so many."""
+"""Digits of a whole number in any notation. Python converts and writes no longer numbers."""
 
 
 @dataclass(slots=True)

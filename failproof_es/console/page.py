@@ -101,7 +101,7 @@ class Page(Generic[Q, M]):
 
     name: str
     path: str
-    """With parameters as in `/runs/{run}`."""
+    """The path, with parameters as in `/runs/{run}`."""
     says: str
     """The question that it answers, in one sentence, for the OpenAPI document."""
     query: type[Q]

@@ -114,7 +114,8 @@ class EvaluationOutcome(NamedTuple):
     first_token_ms: float | None = None
     """Milliseconds to the first token: the mean of the turns that were streamed."""
     tokens_per_second: float | None = None
-    """Of the turns that were streamed: tokens after the first by the time after it."""
+    """Tokens after the first, divided by the time after the first token, over the streamed turns.
+    """
     input_tokens: int | None = None
     """Tokens that were read, of the turns that reported them; `None` where none did."""
     output_tokens: int | None = None

@@ -296,7 +296,7 @@ PlannedEvaluation = tuple[str, str, int]
 def planned_names(
     digests: Iterable[str], model_keys: Sequence[str], repetitions: range
 ) -> Iterator[PlannedEvaluation]:
-    """As `planned_evaluations`, but plain tuples: a plan can have millions.
+    """Like `planned_evaluations`, but as plain tuples: a plan can have millions.
 
     `repetitions` selects the repetitions of each case, from 1.
 

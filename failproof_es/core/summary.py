@@ -137,7 +137,7 @@ class RunCounts:
     def add_without_spending(
         self, outcome: EvaluationOutcome, case: Grouped, times: int = 1
     ) -> None:
-        """As `add`, but without `spending`, for callers that group usage by more than the model."""
+        """Like `add` without `spending`, for callers that group usage by more than the model."""
         self.impossible += times * (outcome.impossible is not None)
         if outcome.status == "planned":
             return
@@ -201,9 +201,9 @@ class RunTotals:
     models: Mapping[str, Group]
     """The finished evaluations of each model under test, in the order of the configuration."""
     cost_usd: Decimal | None
-    """As `RunSummary.cost_usd`."""
+    """The costs, like `RunSummary.cost_usd`."""
     clusters: Mapping[str, ClusterSums]
-    """By model, as `RunSummary.cluster_sums`."""
+    """Cluster sums by model, like `RunSummary.cluster_sums`."""
 
     @property
     def run_id(self) -> UUID:

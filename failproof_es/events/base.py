@@ -18,10 +18,10 @@ Stream = Literal["prompt", "collection", "ledger", "operations", "review", "run"
 RunStatus = Literal["running", "paused", "completed", "failed", "given_up"]
 
 ENDED: tuple[RunStatus, ...] = ("completed", "failed", "given_up")
-"""Of a run of which nothing is asked any more."""
+"""States of a run that asks nothing any more."""
 
 DRIVEN: tuple[RunStatus, ...] = ("running", "paused")
-"""Of a run of which something may still be asked."""
+"""States of a run that may still ask something."""
 
 LONG = frozenset({"body", "body_encoding", "headers", "stack_trace", "parameters"})
 """Fields that can be very long: the audit trail leaves them to the log."""

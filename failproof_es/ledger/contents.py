@@ -67,7 +67,7 @@ def read_contents(run_id: UUID, events: Iterable[BundledEvent]) -> Contents:
 
 
 def contents_of(run_id: UUID, read: RunReader, again: Iterable[BundledEvent]) -> Contents:
-    """As `read_contents`, for a reader that has read all events; `again` iterates them anew."""
+    """Like `read_contents`, for a reader that has read all events; `again` iterates them anew."""
     read.close(again)
     own = read.own
     if not own or own[0].topic != "RunStarted":

@@ -129,7 +129,7 @@ class SigningKey:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One signature line. `payload` is the signature after the key id, with a cosigner's time."""
+    """One signature line. `payload` has a cosigner's time, if any, and the signature."""
 
     name: str
     key_id: bytes

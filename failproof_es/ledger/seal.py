@@ -99,7 +99,7 @@ class WholeStreams:
         self.add_joined(stream_id, b"".join(leaf_hashes))
 
     def add_joined(self, stream_id: bytes, leaf_hashes: bytes) -> None:
-        """As `add`, with joined leaf hashes."""
+        """Like `add`, but with the leaf hashes joined into one byte string."""
         self._parts[stream_id[0]] += _pack_record(stream_id, leaf_hashes)
 
     def ids(self) -> Iterator[bytes]:

@@ -74,7 +74,7 @@ class OutgoingRequest:
     url: str
     """The complete URL, as sent."""
     headers: Mapping[str, str]
-    """By lower-case name; `host` is that of the URL."""
+    """The headers by lower-case name; `host` is the URL's host."""
     body: bytes
     at: datetime
     """The time of signing, UTC."""

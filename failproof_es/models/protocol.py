@@ -56,7 +56,7 @@ class PreparedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A usable reply, with everything that came with it."""
+    """A usable reply: its text, bytes and headers, token usage, tool calls, and times."""
 
     status: int | None
     headers: dict[str, str]

@@ -30,7 +30,7 @@ class AsOf:
     """Number of positions of the log that are not counted yet."""
     source: Literal["projections", "log"]
     projection_versions: dict[str, int]
-    """Of the projections that are read; by name."""
+    """Versions of the projections that are read, by name."""
     warning: str | None
     """Why the log itself is read, which is slower."""
 

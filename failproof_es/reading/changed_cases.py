@@ -37,7 +37,7 @@ class CaseSide(NamedTuple):
 
 
 class CaseChange(NamedTuple):
-    """A case whose question or expectation differs between two runs, in both of them."""
+    """A case whose question or expectation differs between two runs, with its state in each run."""
 
     case: ChangedCase
     left: CaseSide

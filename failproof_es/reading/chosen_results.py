@@ -57,7 +57,7 @@ class ResultFilter:
     cost: str | None = None
     requests: str | None = None
     text: str | None = None
-    """As `Conditions.text`."""
+    """Text to search for, like `Conditions.text`."""
 
     @property
     def conditions(self) -> Conditions:

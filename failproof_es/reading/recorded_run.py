@@ -205,7 +205,7 @@ class RecordedRun:
     def evaluations(
         self, *, after: int = 0, limit: int | None = None
     ) -> Iterator[RecordedEvaluation]:
-        """As `outcomes`, but the evaluations with their events, for documents that quote them."""
+        """Like `outcomes`, but the evaluations with their events, for documents that quote them."""
         yield from self.evaluations_of(key for _, key in islice(self.keys(after=after), limit))
 
     def evaluations_of(self, keys: Iterable[EvaluationKey]) -> Iterator[RecordedEvaluation]:

@@ -132,7 +132,7 @@ PROPERTIES: Mapping[str, Property] = {
     "cost": Property("e.cost_usd", lambda planned: planned.outcome.cost_usd, COSTS),
     "requests": Property("e.requests", lambda planned: planned.outcome.requests, REQUESTS),
 }
-"""By the name of the condition. `tag`, `status` and `text` are conditions, too."""
+"""The properties by the name of their condition. `tag`, `status` and `text` are conditions, too."""
 _NUL = r"replace({0}::text, '\u0000', '\ufffd')::json #>> '{{}}'"
 _TEXTS = (
     "p.case_id",

@@ -141,7 +141,7 @@ class ResultReader(Protocol):
         before: int | None = None,
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunTotals | UnreadableRun]:
-        """As `summaries`, but with `RunTotals`: only the sums that a list shows."""
+        """Like `summaries`, but with `RunTotals`: only the sums that a list shows."""
 
     def count_hidden(self) -> int:
         """Number of runs that an annotation hides."""

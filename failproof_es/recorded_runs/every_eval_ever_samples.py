@@ -25,7 +25,7 @@ class RecordedSample(NamedTuple):
     line: int
     record: Json
     evaluations: dict[str, Json]
-    """By `evaluation_result_id`."""
+    """Each `evaluation` by its `evaluation_result_id`."""
 
     @property
     def place(self) -> str:

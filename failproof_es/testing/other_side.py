@@ -52,7 +52,7 @@ class ReceivedRequest:
     path: str
     """The path with the query."""
     headers: dict[str, str]
-    """By lower-case name."""
+    """The headers by lower-case name."""
     body: bytes
 
 

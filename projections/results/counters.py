@@ -31,14 +31,14 @@ class GroupWords(NamedTuple):
     suite_id: str
     category: str | None
     severity: str | None
-    """As `prompts` has it: that of a tag, too."""
+    """Severity as in `prompts`, including the severity of a tag."""
     case_id: str
     family_tag: str | None
     tags: tuple[str, ...] = ()
 
 
 class UsageKey(NamedTuple):
-    """The key columns of `token_usage`: the kind of answers that are counted together."""
+    """The key columns of `token_usage`, which sums the usage of answers with an equal key."""
 
     model_key: str
     purpose: str

@@ -239,7 +239,7 @@ def _check_dependents(connection: Connection, run: Run) -> InvalidInput | None:
 
 
 def rows_in_log(connection: Connection, run_id: UUID) -> list[ArchivedRow]:
-    """The rows of the run's evaluations that are in the log, without their states."""
+    """The rows of the run's evaluations in the log, without the events' content."""
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         return [ArchivedRow(*row) for row in cursor.execute(_ROWS, (run_id, run_id))]
 

@@ -10,9 +10,9 @@ from failproof_es.store.store import Store
 
 
 def open_store(database_url: str | None, say: Callable[[str], None]) -> Store:
-    """As `Store.open`; also makes the key of a new log, unless another host signs it.
+    """Open the store; also make the key of a new log, unless another host signs the log.
 
-    `say` gets what to tell the user.
+    `say` gets the messages for the user.
     """
     store = Store.open(database_url)
     if store.is_new:

@@ -108,7 +108,7 @@ class _SentRequests:
         self._started: dict[UUID | None, dict[str, Any]] = {}
         self._cases: dict[UUID, tuple[str, str]] = {}
         self._bodies: dict[UUID, RequestBodies] = {}
-        """Of the evaluations with the latest requests."""
+        """Request bodies of the evaluations with the latest requests."""
         self._read: set[UUID] = set()
 
     def document(self, row: RecordedEvent, request: RequestSent, sent: SentBody) -> dict[str, Any]:

@@ -70,9 +70,9 @@ _OBJECTS = (Format.JSON, Format.JSONL)
 """The formats that leave out evaluations that have not begun."""
 _COLUMNS = ("suite", "case", "model", "class", "passed", "accuracy", "question", "why", "answer")
 _COLUMNS_OF_FAILURES = ("suite", "case", "model", "severity", "class", "accuracy", "question")
-"""Of results that failed; each shows what was expected and what came below it."""
+"""Columns for failed results; each shows the expectation and the answer below it."""
 _COLUMNS_OF_CASES = ("suite", "case", "model", "class", "passed", "accuracy")
-"""Of cases that are named; each shows its question and its answer below it, whole."""
+"""Columns for named cases; each shows its whole question and answer below it."""
 _ADDED = Column("added by scorers", "added")
 
 

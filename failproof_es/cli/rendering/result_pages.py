@@ -43,7 +43,7 @@ class PlanPage(NamedTuple):
 
     @property
     def is_of_plan(self) -> bool:
-        """Whether it is a part of the plan as it is: not chosen, not sorted."""
+        """Whether the page shows a part of the plan in its own order, unfiltered and unsorted."""
         return not self.choice.choose and self.order is None
 
     @property

@@ -82,7 +82,7 @@ class VariantRow(Document):
 
     variant: str
     columns: tuple[MatrixColumn | None, ...]
-    """By model; `None` where this one was not asked with it."""
+    """The columns by model; `None` for a model that was not asked with this variant."""
 
 
 class Variants(Document):

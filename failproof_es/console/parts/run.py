@@ -63,7 +63,7 @@ class RunPage(RunDocument, PageModel):
     """The document of a run, and what its page alone needs."""
 
     trends: tuple[ModelTrend, ...]
-    """Of each model; empty for a single attempt."""
+    """Trend of each model; empty for a single attempt."""
     failed_most: tuple[FailedGroup, ...]
     """The groups with most failures first, at most `MOST_FAILED_GROUPS`."""
     more_failed: int

@@ -275,7 +275,7 @@ def _provider_key(account: ServerAccount) -> ProviderKey:
 
 
 def _limits(models: Sequence[Model]) -> KeyLimits:
-    """Of each limit, the lowest value that one of these models configures."""
+    """The lowest value of each limit that one of these models configures."""
 
     return lowest_of(
         KeyLimits(model.concurrent_requests, model.requests_per_minute, model.tokens_per_minute)

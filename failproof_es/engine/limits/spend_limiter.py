@@ -53,7 +53,7 @@ class SpendLimiter:
         self._budget = budget
         self._prices = prices
         self._reserved: dict[tuple[UUID, int], tuple[RequestSent, Decimal]] = {}
-        """By stream and version of the request: the request, and its worst case."""
+        """Each reserved request with its worst case, by stream id and version."""
         self._settled = asyncio.Event()
 
     def reserve(self, request: RequestSent) -> bool:

@@ -89,7 +89,7 @@ class SpendSlice(SpendLimiter):
         """The highest worst-case cost of a request so far."""
         self._waiting: list[_SliceWaiter] = []
         self._promised: dict[tuple[UUID, int], _Reservation] = {}
-        """By stream and version of the request, which reserves the budget or withdraws."""
+        """Each request that reserves or withdraws budget, by stream id and version."""
         self._lost: Exception | None = None
         """The error after which nothing can be reserved any more."""
         self._changed = asyncio.Event()

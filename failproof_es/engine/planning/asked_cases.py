@@ -29,7 +29,7 @@ class PlannedCases:
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
         self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - see `close`
-        """For each case its digest and its `question_digest`."""
+        """The digest and the `question_digest` of each case."""
         self._sent = DigestSet(at_once)
         self._graded = DigestSet(at_once)
         self._cases = 0

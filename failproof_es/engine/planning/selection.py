@@ -20,7 +20,7 @@ _MOST_LISTED = 20
 
 
 CasesByResult = Mapping[str, AbstractSet[tuple[str, str]]]
-"""As `LoadedConfiguration.cases_by_result`."""
+"""The cases with given results, like `LoadedConfiguration.cases_by_result`."""
 _FORMAT = "failproof-es/sample/1"
 
 

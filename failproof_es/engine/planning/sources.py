@@ -188,7 +188,7 @@ class _Collection:
         return SourceReading((part,), chooser.remarks(), chooser.selected)
 
     def require_unchanged(self) -> None:
-        """Do nothing: stored cases do not change."""
+        """Do nothing: stored cases do not change, unlike files."""
 
     def _cases(self) -> Iterator[Case]:
         with self.store.lend() as connection:
@@ -233,7 +233,7 @@ class _CaseChooser:
 
     @property
     def selected(self) -> Selected:
-        """The selection among the cases that match the filters, as it is recorded."""
+        """The record of the selection among the cases that match the filters."""
         return self._selector.selected(0)
 
     def remarks(self) -> tuple[Problem, ...]:

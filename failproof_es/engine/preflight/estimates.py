@@ -112,7 +112,7 @@ class Estimates:
         self._fixed_outcome = fixed_outcomes_of(dialect)
         self._cases = 0
         self.evaluations = 0
-        """Of the cases so far, by all models."""
+        """Number of evaluations of the cases so far, over all models."""
 
     def add(self, case: Case, times: Mapping[str, int] | None = None) -> None:
         """Count the requests for one more case.

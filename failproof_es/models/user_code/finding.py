@@ -24,7 +24,7 @@ file; by default the current folder. A record never names a folder: its origin m
 
 
 def is_of_standard_library(module_name: str | None) -> bool:
-    """Whether a module is part of Python's standard library, which has no client of a model."""
+    """Whether a module is part of Python's standard library."""
     return (module_name or "").partition(".")[0] in {*sys.stdlib_module_names, "builtins"}
 
 

@@ -167,7 +167,7 @@ class Errors:
 
 @dataclass(frozen=True, slots=True)
 class Stability:
-    """Over the cases of which all k repetitions were scored."""
+    """Stability of one series over the cases with all k repetitions scored."""
 
     series: str
     k: int

@@ -176,7 +176,7 @@ class ReportSection:
     title: str
     blocks: Iterable[Block | Rest]
     summary: str | None = None
-    """Beside the title of a section that is closed at first; `None` if it is open."""
+    """Text beside the title of a section that is closed at first; `None` if it is open."""
 
 
 @dataclass(frozen=True, slots=True)

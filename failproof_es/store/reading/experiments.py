@@ -233,7 +233,7 @@ def index_runs(connection: Connection) -> bool:
 
 
 def try_index_runs(connection: Connection) -> None:
-    """As `index_runs`, but ignores database errors: the next caller indexes the rest."""
+    """Like `index_runs`, but ignores database errors: the next caller indexes the rest."""
     with suppress(psycopg.Error):
         index_runs(connection)
 

@@ -239,7 +239,7 @@ def _copy_rows(connection: Connection, statement: sql.Composed) -> Generator[Lea
 def _unreadable_row(
     connection: Connection, which: sql.Composable, error: psycopg.DatabaseError
 ) -> LeafRow | None:
-    """The first of these rows, of which the database can read only the position or the key."""
+    """The first row that `which` selects, as far as the database can read it; `None` if it can't."""
     message = shortened(" ".join(str(error).split()), _LONGEST_ERROR_SHOWN)
     for statement in _NEXT:
         try:

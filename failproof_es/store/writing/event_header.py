@@ -31,7 +31,7 @@ class EventHeader:
 
     @classmethod
     def of_evaluation(cls, key: EvaluationKey) -> Self:
-        """For the events of an evaluation."""
+        """The header of an evaluation's events."""
         return cls(
             key.evaluation_id,
             key.run_id,
@@ -42,7 +42,7 @@ class EventHeader:
 
     @classmethod
     def of_run(cls, run_id: UUID) -> Self:
-        """For the events of a run's own stream."""
+        """The header of the events in a run's own stream."""
         return cls(run_id, run_id)
 
     def __call__(self, state: Versioned) -> dict[str, Any]:

@@ -199,7 +199,7 @@ class EventRecorder(PostgresApplicationRecorder):
         leases: Sequence[LeaseKey] = (),
         notify: bool = True,
     ) -> Sequence[int]:
-        """As `insert_events`, but if exactly these events are in the log, return their positions.
+        """Like `insert_events`, but if exactly these events are in the log, return their positions.
 
         So an append can be retried after the acknowledgement of its commit was lost. After
         `LeaseLost` the events may be in the log, too: the new holder may have recorded the same

@@ -33,7 +33,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class OpenInterval:
-    """As `Interval`, of a number without bounds: an end that the sample cannot hold is `None`.
+    """Like `Interval`, for an unbounded number; an end that the sample cannot hold is `None`.
 
     One with an open end is one-sided at its confidence.
     """

@@ -62,7 +62,7 @@ class Benchmark:
         return True
 
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """The question to each judge; `None` unless the class is `answered`."""
+        """The question to each judge, as one user turn; `None` unless the class is `answered`."""
         return grading.judge_messages(case, transcript)
 
     def judge_schema(self, case: Case, transcript: Transcript) -> dict[str, Any]:

@@ -28,7 +28,7 @@ class _WrittenOptions(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PromptGuardOptions:
-    """The question around a stored prompt, and the rules for the label of its answer."""
+    """The template around a stored prompt, and the rules that give the answer its label."""
 
     template: str
     rules: tuple[Rule, ...]

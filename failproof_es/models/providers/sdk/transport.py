@@ -32,7 +32,7 @@ class SdkRequest:
     method: str
     url: str
     headers: Mapping[str, str] = field(compare=False, repr=False)
-    """By lower-case name, without those that the sender sets."""
+    """Headers by lower-case name, without the headers that the sender sets."""
     body: bytes
 
 
@@ -115,10 +115,10 @@ class RecordingTransport:
         return _respond(request, await request.aread())
 
     def close(self) -> None:
-        """Do nothing."""
+        """Do nothing: the transport holds no connection."""
 
     async def aclose(self) -> None:
-        """Do nothing."""
+        """Do nothing: the transport holds no connection."""
 
 
 def _respond(request: Any, body: bytes) -> Any:

@@ -34,7 +34,7 @@ class WriteOperands:
     unless: tuple[str, ...] = ()
     """Only the options' values are written if one of these is given."""
     reads_with: tuple[str, ...] = ()
-    """No file is written if one of these is given."""
+    """Options in whose presence the program writes no file."""
 
     def paths(self, parsed: ParsedOptions) -> list[str]:
         """The files that a command line with these arguments writes."""

@@ -34,7 +34,7 @@ def below(start: str, what: str = DEEP) -> str:
 
 
 def reaches_deep(path: str) -> bool:
-    """Whether a path stands for all or some files under a folder, at any depth."""
+    """Whether a path contains files at any depth under a folder: all of them, or some."""
     return DEEP in path
 
 
