@@ -1,4 +1,4 @@
-"""Describes gates and what they count. Pure."""
+"""Describes gates and the evaluations that they count. Pure."""
 
 from __future__ import annotations
 

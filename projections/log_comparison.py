@@ -82,7 +82,7 @@ ORDER BY key
 
 @dataclass(frozen=True, slots=True)
 class ChangedRow:
-    """A row of a projection's table that is not what the log gives."""
+    """A row of a projection's table that differs from the log."""
 
     table: str
     """The table with its schema."""

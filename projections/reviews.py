@@ -1,4 +1,4 @@
-"""`reviews`: what people put on record: reviews of evaluations, and annotations of runs."""
+"""`reviews`: the acts of people: reviews of evaluations, and annotations of runs."""
 
 from __future__ import annotations
 

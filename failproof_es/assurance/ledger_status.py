@@ -1,4 +1,4 @@
-"""Status of a log's ledger: its tree, its checkpoints, their signatures, and what is not signed.
+"""Status of a log's ledger: its tree, its checkpoints, their signatures, and its unsigned events.
 
 Nothing in the log is verified for this: `failproof-es verify` does that.
 """

@@ -133,5 +133,4 @@ _OF_THE_OUTCOME = tuple(
     for field in fields(RecordedResult)
     if hasattr(EvaluationOutcome, field.name) and field.name != "awaiting_review"
 )
-"""Fields that say what the outcome says. `awaiting_review` knows more: whether people have seen
-it."""
+"""Fields that repeat the outcome. `awaiting_review` knows more: whether people have seen it."""

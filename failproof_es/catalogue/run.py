@@ -171,7 +171,7 @@ class Closing(Document):
     position: int
     """The reviews up to this position count."""
     incomplete: bool
-    """Whether what nobody had reviewed counts as not passed."""
+    """Whether results that nobody reviewed count as not passed."""
     reviews: dict[str, int]
     overruled: dict[str, int]
     gates: dict[str, Any]

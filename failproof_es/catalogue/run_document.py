@@ -1,4 +1,4 @@
-"""Makes the document of a run: reads what its summary does not have."""
+"""Makes the document of a run: its summary, and facts that the summary lacks."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def unscored_of(summary: RunSummary) -> Iterator[UnscoredReason]:
 
 
 def spending_of(summary: RunSummary) -> Spending:
-    """The run's cost in US dollars, its tokens and spend ceiling, and what has no known cost."""
+    """The run's cost in US dollars, its tokens and spend ceiling, and its unpriced requests."""
     spent, ceiling = summary.spent, ceiling_of(summary.run)
     return Spending(
         cost_usd=None if summary.cost_usd is None else float(summary.cost_usd),

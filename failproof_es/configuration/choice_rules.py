@@ -1,4 +1,4 @@
-"""Rules of what chooses a part of the cases and models, of variants, and of the models' keys."""
+"""Rules for the chosen part of the cases and models, for variants, and for the models' keys."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from failproof_es.configuration.variants import OWN, model_keys
 from failproof_es.configuration.yaml_tree import Location
 
 Report = Callable[[str, Location, str, str | None], None]
-"""Reports the error of a value: its code, where it stands, what is wrong, what to do."""
+"""Reports the error of a value: its code, its location, the message and the remedy."""
 
 
 def check_selection(selection: SelectionSection, report: Report) -> None:

@@ -71,7 +71,7 @@ class PromptTemplate(Section):
     system: Annotated[str | None, Field(min_length=1)] = None
     """A system message before all others; a case's own follows it in the same message."""
     user: Annotated[str, Field(min_length=1, examples=["{prompt}\n\nThink step by step."])] = PROMPT
-    """The text of each of the user's turns: `{prompt}` stands for what the case says."""
+    """The text of each of the user's turns: `{prompt}` is replaced by the case's text."""
 
 
 class Matrix(Section):

@@ -1,4 +1,4 @@
-"""The settings that a branch may change: how models are reached, never what they are asked."""
+"""The settings that a branch may change: how models are reached, never the questions."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class LoadedConfiguration:
 
 
 _OF_ONE_RUN = ("id", "timestamp", "folder")
-"""Keys of `test_run` that say which run it is and where, and not what is asked."""
+"""Keys of `test_run` that identify the run and its place, not its questions."""
 
 
 def digest_of(resolved: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Rules between the values of a configuration: what a schema of one value cannot express."""
+"""Rules between the values of a configuration, which a schema of one value cannot express."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class TestRun(Section):
     __test__ = False  # not a test class: pytest would collect it by its name
 
     name: Annotated[str, Field(min_length=1)]
-    """Any text. In output file names `-` stands for what a file name cannot hold."""
+    """Any text. In names of output files, `-` replaces characters that a file name cannot hold."""
     id: str | None = None
     """A UUID, or any text. A UUID is derived from the text, and both find the run. Generated unless
     given."""

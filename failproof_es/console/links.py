@@ -1,4 +1,4 @@
-"""Makes links: the URL is the whole state of a page, and a link says only what it changes."""
+"""Makes links: the URL is the whole state of a page, and a link names only its changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines a page: its path, its parameters, the model of what it shows, and its reader.
+"""Defines a page: its path, its parameters, the model of its content, and its reader.
 
 Each page is registered once, as a `Page` in a module of `failproof_es/console/pages/`. The same
 object is shown as HTML at its path and as JSON at `path.json`; a list also has all of its rows at

@@ -14,7 +14,7 @@ Role = Literal["system", "user", "assistant"]
 
 
 HEADINGS = ("title", "description")
-"""Fields of a case's document that say to people what it is about."""
+"""Fields of a case's document that describe it to people."""
 FAMILY = "paraphrase:"
 """Prefix of the tag that names a case's family: cases that are paraphrases of each other."""
 

@@ -98,7 +98,7 @@ class Classify:
 
 @dataclass(frozen=True, slots=True)
 class ReadJudgement:
-    """Parse what this judge answered, or the error that ended its question.
+    """Parse the reply of this judge, or the error that ended its question.
 
     With `last` the judge is not asked again, whatever the answer.
     """

@@ -42,12 +42,12 @@ _PLAIN = frozenset({str, int, bool, type(None)})
 
 
 def question_digest(case: Mapping[str, Any]) -> str:
-    """SHA-256, in hexadecimal, of what is sent: the turns of a case (its JSON document)."""
+    """SHA-256, in hexadecimal, of the sent part of a case: the turns in its JSON document."""
     return _sha256({"turns": case["turns"]})
 
 
 def graded_digest(case: Mapping[str, Any]) -> str:
-    """SHA-256, in hexadecimal, of what is sent and of what decides how the answer is graded.
+    """SHA-256, in hexadecimal, of the sent part of a case and of the part that decides the grading.
 
     `case` is the JSON document of a case: its dialect, turns, expectation and category count.
     """

@@ -128,7 +128,7 @@ class EvaluationOutcome(NamedTuple):
 
     # -- the verdict --
     class_: str | None = None
-    """The class of what came back, as its dialect names it."""
+    """The class of the reply, as its dialect names it."""
     details: Mapping[str, Any] = _NOTHING
     """The rule that decided the class."""
     judges: tuple[JudgeVerdict, ...] = ()
@@ -148,9 +148,10 @@ class EvaluationOutcome(NamedTuple):
     response_ms: tuple[float, ...] = ()
     """The milliseconds of each answer of this run, judges' included, in order."""
     spending: Mapping[str, Spent] = _NOTHING
-    """By the key of the model or judge that was asked, what the answers of this run took."""
+    """Tokens, cost and time of this run's answers, by the key of the model or judge."""
     impossible: FreeText | None = None
-    """Why its record cannot be true or be read; the rest says what came before that."""
+    """Why its record cannot be true or be read; the other fields describe the record before that.
+    """
 
     @property
     def key(self) -> EvaluationKey:

@@ -49,9 +49,9 @@ class Question(NamedTuple):
     """The question of one evaluation, with its repetition."""
 
     graded: str
-    """`experiment.graded_digest`: what is sent, and what decides how the answer is graded."""
+    """`experiment.graded_digest`: of the sent part of the case, and of the rules of grading."""
     sent: str
-    """`experiment.question_digest`: what is sent."""
+    """`experiment.question_digest`: of the sent part of the case."""
     suite: str
     case: str
     repetition: int

@@ -1,4 +1,4 @@
-"""What a case expects, beside what came: one definition for every surface that shows a failure.
+"""The expectations of a case beside the answer, defined once for every surface.
 
     for expectation in unmet(expectations_of(case, outcome)):
         for label, text in beside(expectation):

@@ -1,4 +1,4 @@
-"""Events of an evaluation: what was asked, what came back, what follows from it."""
+"""Events of an evaluation: its questions, its replies, and the grading."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
@@ -90,7 +90,7 @@ class RequestSent(EvaluationEvent):
 
     @classmethod
     def is_audited(cls, payload: Mapping[str, Any]) -> bool:
-        """Only what is asked again: that did not go as planned."""
+        """Only evaluations that did not go as planned are asked again."""
         return bool(payload["attempt"] != 1)
 
 
@@ -123,7 +123,7 @@ class ToolCall(Record):
 
 
 class ResponseReceived(EvaluationEvent):
-    """The complete raw response as received, and what was read from it.
+    """The complete raw response as received, and the values read from it.
 
     `failproof_es.core.reply_body` writes and reads the body.
     """
@@ -184,8 +184,8 @@ class ErrorRecorded(EvaluationEvent):
 
 
 VOIDS_ANSWER = "model_mismatch"
-"""The kind of error that follows an answer to the same request, and voids it: another model
-gave it. Any other error is what came in place of an answer."""
+"""The kind of error that follows an answer to the same request, and voids it: another model gave
+it. Any other error came in place of an answer."""
 
 
 class AttemptOrphaned(EvaluationEvent):

@@ -98,5 +98,5 @@ class AnswerImported(EvaluationEvent):
 
     @property
     def given_by(self) -> str | None:
-        """The program that handed it over in a run of ours; `None` of what was imported."""
+        """The program that handed over the answer in our run; `None` for imported answers."""
         return None if self.sample_sha256 else self.source_place

@@ -101,7 +101,7 @@ def describe_verdict(verdict: str) -> str:
 
 
 def _describe_values(values: Mapping[str, Any]) -> str:
-    """Names and their values, in words; what is not known, and what has parts, is left out."""
+    """Names and their values, in words, without unknown and composite values."""
     return ", ".join(
         f"{_words(name)} "
         f"{f'{value:g}' if isinstance(value, float) else _words(str(_format_value(value)))}"

@@ -380,7 +380,7 @@ class Usage(Record):
 
 
 class Finding(Record):
-    """Something that checking a run came upon. `integrity`: the record is not what it must be."""
+    """A finding of checking a run. `integrity`: the record is damaged."""
 
     kind: str
     integrity: bool

@@ -82,7 +82,7 @@ class ValidationStarted(OperationEvent):
 
 
 class ValidationPassed(OperationEvent):
-    """The run may start. `estimate` is what it would ask, counted by nobody else."""
+    """The run may start. `estimate` has its numbers of evaluations and requests."""
 
     says: ClassVar[str] = "evaluations: {estimate[evaluations]}, requests: {estimate[requests]}"
 

@@ -81,7 +81,7 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """A file to write: its path below the folder, what its records are, its bytes."""
+    """A file to write: its path below the folder, the kind of its records, its bytes."""
 
     name: PurePosixPath
     collection: str

@@ -112,7 +112,7 @@ def _tool(run: RecordedRun, rules: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def rule_of(case: Case) -> dict[str, Any]:
-    """A SARIF rule for the case's category and severity, which is what the case tests. Pure."""
+    """A SARIF rule for the case's category and severity. Pure."""
     category = one_line(case.category or case.suite_id)
     severity = one_line(severity_of(case) or "unrated")
     return {

@@ -138,7 +138,7 @@ class Provider(Protocol):
     """A model that answers requests. One instance serves one entry of `models:` in a run."""
 
     async def open(self) -> None:
-        """Start what must run beforehand, such as the embedded model's server. Idempotent."""
+        """Start helpers that must run first, such as the embedded model's server. Idempotent."""
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
         """Check, without asking for a completion, whether the model can be reached.

@@ -1,4 +1,4 @@
-"""Reads cases that changed between two runs: what each run asks, expects, and was answered."""
+"""Reads cases that changed between two runs: each run's questions, expectations and answers."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ NO_FAILURES = FailureReasons((), 0, 0)
 def failure_reasons(run: RecordedRun) -> FailureReasons:
     """Why results of the run failed by their dialect; reads at most `MOST_READ` of them.
 
-    A reason is what the unmet expectations of a result say without the words of its case.
+    A reason is the unmet expectations of a result, without the words of its case.
     """
     failed = run.summary.total.failed
     if not failed:

@@ -89,7 +89,7 @@ class Property:
 
     @property
     def sql(self) -> str:
-        """SQL of what a condition compares: the column, or the name of the range it is in."""
+        """SQL of the value that a condition compares: the column, or the name of its range."""
         if not self.ranges:
             return self.column
         cases = " ".join(

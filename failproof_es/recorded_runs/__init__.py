@@ -1,1 +1,1 @@
-"""Reads runs that other tools recorded: what was asked and answered, and what does not map."""
+"""Reads runs that other tools recorded: questions and answers, and a list of unmapped parts."""

@@ -105,7 +105,7 @@ class MarkedPart(NamedTuple):
 
 
 class MarkedDifference(NamedTuple):
-    """Two texts in parts, so that what differs can be marked in each."""
+    """Two texts in parts, so that the differences can be marked in each."""
 
     base: tuple[MarkedPart, ...]
     other: tuple[MarkedPart, ...]

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class EngineLoop:
-    """Runs coroutines in a thread of its own. Closing it cancels what still runs."""
+    """Runs coroutines in a thread of its own. Closing it cancels the running ones."""
 
     def __init__(self) -> None:
         self._loop = loop_factory()()

@@ -1,1 +1,1 @@
-"""Archives old runs: takes what happened in a run out of the log into a verified file, and back."""
+"""Archives old runs: moves the events of a run from the log into a verified file, and back."""

@@ -53,7 +53,7 @@ class TileRange(NamedTuple):
 
 
 class Sound(NamedTuple):
-    """The answer for a range whose rows are all what the tree holds."""
+    """The answer for a range whose rows all match the tree."""
 
     roots: list[bytes]
     """Root of each tile."""

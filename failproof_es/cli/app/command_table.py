@@ -65,7 +65,7 @@ COMMANDS = {
     ),
     "workers": CommandEntry(
         "failproof_es.cli.commands.workers:workers",
-        "List the workers, and what each works on.",
+        "List the workers, and the work of each.",
     ),
     "runs": CommandEntry(
         "failproof_es.cli.commands.runs:runs",
@@ -101,7 +101,7 @@ COMMANDS = {
     ),
     "requests": CommandEntry(
         "failproof_es.cli.commands.requests:requests",
-        "Print what was sent, whole, with who started the run and for which case.",
+        "Print the whole requests, with the person who started the run, and the case.",
     ),
     "validate": CommandEntry(
         "failproof_es.cli.commands.validate:validate",
@@ -161,7 +161,7 @@ COMMANDS = {
     ),
     "archive": CommandEntry(
         "failproof_es.cli.commands.manage.archive:archive",
-        "Take what happened in old runs out of the log, into verified files.",
+        "Move the events of old runs from the log into verified files.",
     ),
     "attach": CommandEntry(
         "failproof_es.cli.commands.manage.archive:attach",

@@ -34,7 +34,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     GATE_NOT_MET = 3
     NOT_PROVEN_YET = 3
-    """Exit code: nothing failed, but the result does not prove (yet) what was asked."""
+    """Exit code: nothing failed, but the run cannot be proven (yet)."""
     INTERRUPTED = INTERRUPTED
 
 

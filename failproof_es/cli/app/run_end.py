@@ -180,7 +180,7 @@ def say_what_next(counted_up: RunSummary, status: str, config: Path | None = Non
 def say_gates_not_met(outcome: Outcome, exit_code: ExitCode) -> None:
     """Say on stderr how many gates are not met, if the command exits because of them.
 
-    It is the last line of a log: what a pipeline failed of.
+    It is the last line of a log: the reason that a pipeline failed.
     """
     if exit_code == ExitCode.GATE_NOT_MET:
         missed = sum(not gate["met"] for gate in outcome.gates.values())

@@ -15,7 +15,7 @@ from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.events import Event
 
 REMINDED_S = 15.0
-"""Seconds between reminders of what a stopping process still waits for."""
+"""Seconds between reminders of the work that a stopping process still waits for."""
 
 
 class Drive(Protocol):

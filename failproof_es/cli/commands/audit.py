@@ -51,9 +51,9 @@ _COLUMNS_OF_ALL = (_COLUMNS[0], Column("run", "run", folds=True), *_COLUMNS[1:])
 _ACTS = sorted(
     topic for topic in AuditTrail.topics if {"who", "where"} <= set(EVENTS[topic].model_fields)
 )
-"""The topics of what people did. All of them have an index."""
+"""The topics of acts of people. All of them have an index."""
 _THROWN_AWAY = sorted(topic for topic in AuditTrail.topics if EVENTS[topic].throws_away)
-"""The topics of what left no result. All of them have an index."""
+"""The topics of events without a result. All of them have an index."""
 _FILE_LISTS = ("suites", "sources", "written")
 """The fields of events that list files with their SHA-256."""
 

@@ -199,7 +199,7 @@ class _RunDifferences:
                 print_table(shown, _VALUES, title=title)
 
     def _print_changed(self) -> None:
-        """Print the pairs that passed in one run alone, each with what came in both."""
+        """Print the pairs that passed in one run alone, each with the answers of both."""
         if self.changed is None:
             say(f"which evaluations went better or worse cannot be listed: {self.why_not}")
         elif self.changed:

@@ -63,7 +63,7 @@ class LocalWorkers:
     shows_progress: bool
     """Whether the progress is displayed: then every event that affects it is reported."""
     catch_up: Callable[[], int] = lambda: 0
-    """Counts what was recorded before; returns the position after which events are reported."""
+    """Counts the events recorded before; returns the position after which events are reported."""
     _own: set[int] = field(default_factory=set)
     """Ids of the processes that were started."""
 
@@ -238,7 +238,7 @@ class LocalWorkers:
         on_carried_over: OnCarriedOver | None,
         over: asyncio.Event,
     ) -> None:
-        """Report what the workers record after `position`, until `over` is set and all is read."""
+        """Report the workers' new events after `position`, until `over` is set and all are read."""
         reader = RetryingReader(self.store)
         observed = await reader.read(_observed, run_id, shows_progress=self.shows_progress)
         reads_left = _MOST_READ_AFTERWARDS

@@ -1,4 +1,4 @@
-"""`requests`: what was sent, to which model, and who started the run."""
+"""`requests`: the sent requests, their models, and the person who started the run."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def requests(
     until: datetime | None,
     output_format: Format,
 ) -> None:
-    """Print what was sent, whole, with who started the run and for which case.
+    """Print the whole requests, with the person who started the run, and the case.
 
     Of RUN or of all runs, in the order of the log. Times are those that the log signs, by the clock
     of the host that sent. A request whose text is not the one of the recorded SHA-256 says so. Name

@@ -264,7 +264,7 @@ def _details_of_failure(row: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _details_of_case(row: dict[str, Any]) -> list[tuple[str, str]]:
-    """The user's turns, what was expected, and the whole answer of a result, with labels."""
+    """The user's turns, the expectation, and the whole answer of a result, with labels."""
     planned: PlannedOutcome = row["planned"]
     outcome = planned.outcome
     details = [("question", question) for question in planned.case.questions]

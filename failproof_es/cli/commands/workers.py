@@ -1,4 +1,4 @@
-"""`workers`: the processes that drive runs together, and what each works on."""
+"""`workers`: the processes that drive runs together, and the work of each."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _LIMITS = (
 )
 @format_option()
 def workers(clear: str | None, output_format: Format) -> None:
-    """List the workers, and what each works on.
+    """List the workers, and the work of each.
 
     \b
     shards    what it holds now: the number of the run, and of the shard

@@ -15,7 +15,7 @@ from failproof_es.store.store import Store
 
 
 def catch_up_with(state: ProgressState, connection: Connection, run_id: UUID) -> None:
-    """Count in `state` what the log has of a run until now.
+    """Count the recorded events of a run until now in `state`.
 
     It is read from the projections if they hold all of it, else from the events.
     """
@@ -33,7 +33,7 @@ def catch_up_with(state: ProgressState, connection: Connection, run_id: UUID) ->
 
 
 def count_events(state: ProgressState, connection: Connection, run_id: UUID) -> None:
-    """Count in `state` what the log has of a run until now, from its events."""
+    """Count the recorded events of a run until now in `state`, from the log."""
     carried_over = []
     for row in find(connection, run_id=run_id, topics=OBSERVED):
         state.observe(event := row.event())

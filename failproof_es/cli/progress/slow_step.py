@@ -13,7 +13,7 @@ SLOW_AFTER_S = 2.0
 
 @contextmanager
 def slow_step(what: str, *, quiet: bool = False) -> Iterator[None]:
-    """Say `what ...` on stderr if this context lasts longer than `SLOW_AFTER_S`.
+    """Print `what ...` on stderr if this context lasts longer than `SLOW_AFTER_S`.
 
     `what` is the step, for example "writing the results"; `quiet` says nothing.
     """

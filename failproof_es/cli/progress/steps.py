@@ -1,4 +1,4 @@
-"""Shows on stderr what a command that reads does, if it takes longer than two seconds."""
+"""Shows on stderr the step of a reading command that takes longer than two seconds."""
 
 from __future__ import annotations
 

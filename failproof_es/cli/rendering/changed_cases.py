@@ -1,4 +1,4 @@
-"""Shows cases that changed between two runs: what they ask and expect, and the answers of both."""
+"""Shows cases that changed between two runs: both questions and expectations, and the answers."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ShownCases:
             yield _row(one, "only right", right=one.digest)
 
     def print(self) -> None:
-        """Print the rows as a table, below each what differs, and the answers of both runs."""
+        """Print the rows as a table, each with its differences and both answers below."""
         if rows := list(self.rows()):
             print_table(
                 map(self._for_people, rows),
@@ -76,7 +76,7 @@ class ShownCases:
             )
 
     def _for_people(self, row: dict[str, Any]) -> dict[str, Any]:
-        """The row with what differs in words, or with digests of 12 characters."""
+        """The row with the differences in words, or with digests of 12 characters."""
         change = self._changes.get((row["left"], row["right"]))
         if change is not None:
             return row | {"left": None, "right": None, "details": list(change_details(change))}
@@ -115,7 +115,7 @@ def _answer_as_json(answer: CaseAnswer) -> dict[str, Any]:
 
 
 def change_details(change: CaseChange) -> Iterator[tuple[str, str]]:
-    """(label, text) of what differs, then of the first answer of each model in each run."""
+    """(label, text) of the differences, then of the first answer of each model in each run."""
     left, right = change.left, change.right
     if left.asked != right.asked:
         yield "left asks", "\n".join(left.asked)

@@ -1,4 +1,4 @@
-"""Shows why results failed: what was expected beside what came, in a table or in two lines."""
+"""Shows why results failed: the expectation and the answer, in a table or in two lines."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ LONGEST_CELL = 500
 """The longest text in a table, in characters; JSON has the whole text."""
 
 _DEEPEST_INDENT = 8
-"""The most characters before what is printed below a row."""
+"""The most characters before the text below a row."""
 _MOST_LINES_BELOW = 12
 _NOTHING = ("", "-", "0")
 """Values that are not printed below a row."""
@@ -246,7 +246,7 @@ def _print_folded(
     layout: tuple[int, list[int]],
     most_phrases: int | None,
 ) -> None:
-    """Print each row with what is `below` it, as `BelowRows` says."""
+    """Print each row with the part `below` it, as `BelowRows` says."""
     padding, widths = layout
     indent = min(widths[0] + 3 * padding + 2, _DEEPEST_INDENT)
     heading = _table(columns, [], widths, padding, edge=False)

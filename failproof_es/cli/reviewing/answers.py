@@ -23,7 +23,7 @@ SKIP: Literal["skip"] = "skip"
 
 
 class InvalidAnswer(ValueError):
-    """The text is not a valid answer. The message says what is valid."""
+    """The text is not a valid answer. The message lists the valid ones."""
 
 
 def item_verdict(item: str, text: str) -> ItemVerdict:

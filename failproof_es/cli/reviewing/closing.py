@@ -1,4 +1,4 @@
-"""Refuses to close the reviews of a run before people have decided what its gates need."""
+"""Refuses to close the reviews of a run before people have decided everything its gates need."""
 
 from __future__ import annotations
 

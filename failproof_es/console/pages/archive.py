@@ -1,4 +1,4 @@
-"""`/runs/{run}/archive`: what the log still holds of an archived run, and how to have it back."""
+"""`/runs/{run}/archive`: the rest of an archived run in the log, and how to attach the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from failproof_es.store.reading.reader import read_event, resolve_run
 
 
 class ArchivePage(PageModel):
-    """An archived run: what stayed in the log, what left it, and the file."""
+    """An archived run: the events in the log, the removed events, and the file."""
 
     run_id: UUID
     run_number: int

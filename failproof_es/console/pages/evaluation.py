@@ -1,4 +1,4 @@
-"""`/evaluations/{evaluation}`: what exactly happened."""
+"""`/evaluations/{evaluation}`: every event of one evaluation."""
 
 from __future__ import annotations
 

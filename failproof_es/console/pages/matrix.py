@@ -95,7 +95,7 @@ class Variants(Document):
 
 
 class MatrixCase(Document):
-    """A case, and what each model made of it."""
+    """A case, with the result of each model."""
 
     prompt_id: UUID
     suite_id: str | None
@@ -260,7 +260,7 @@ def _variants(columns: Sequence[MatrixColumn]) -> Variants | None:
 
 
 def _read_cases(connection: Connection, prompt_ids: Sequence[UUID]) -> Mapping[UUID, Case | None]:
-    """The stored cases by id; `None` where the log has not what the plan names."""
+    """The stored cases by id; `None` where the log lacks a case of the plan."""
     cases: dict[UUID, Case | None] = {}
     for portion in portions(connection, prompt_ids):
         streams = read_streams(connection, portion)

@@ -1,4 +1,4 @@
-"""`/runs/{run}/results`: which cases failed, and what they have in common."""
+"""`/runs/{run}/results`: the failed cases, and their common properties."""
 
 from __future__ import annotations
 

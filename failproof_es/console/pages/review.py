@@ -1,4 +1,4 @@
-"""`/review`: what needs a person."""
+"""`/review`: the evaluations that wait for a person."""
 
 from __future__ import annotations
 

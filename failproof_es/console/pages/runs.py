@@ -1,4 +1,4 @@
-"""`/runs`: what ran, what runs, what failed."""
+"""`/runs`: the runs: finished, running and failed."""
 
 from __future__ import annotations
 

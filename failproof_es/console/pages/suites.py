@@ -1,4 +1,4 @@
-"""`/suites`: what we ask."""
+"""`/suites`: the cases of all runs."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _ORDER = (False, None, True)
 
 
 class ExpectationShown(Document):
-    """One thing that a case expects of an answer, and what came."""
+    """One expectation of a case, and the actual counterpart in the answer."""
 
     expected: TextShown
     got: TextShown | None

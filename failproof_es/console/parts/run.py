@@ -60,7 +60,7 @@ class NextStep(Document):
 
 
 class RunPage(RunDocument, PageModel):
-    """The document of a run, and what its page alone needs."""
+    """The document of a run, with the additional fields of its page."""
 
     trends: tuple[ModelTrend, ...]
     """Trend of each model; empty for a single attempt."""

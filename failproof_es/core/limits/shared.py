@@ -88,7 +88,7 @@ class ShareClaim(NamedTuple):
 
 
 class GrantedShare(NamedTuple):
-    """A worker's share from now on, and what all workers reported about the server."""
+    """A worker's share from now on, and all workers' reports about the server."""
 
     concurrency: int | None
     requests: int | None
@@ -132,7 +132,7 @@ class WorkerShare:
 
 @dataclass(frozen=True, slots=True)
 class KeyState:
-    """The shares of a provider key, and what workers reported about its server."""
+    """The shares of a provider key, and the workers' reports about its server."""
 
     held_until: float = -inf
     cuts: int = 0

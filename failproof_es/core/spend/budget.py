@@ -33,7 +33,7 @@ class SpendState:
     """The spending of a run: known, unknown and in flight, in US dollars. Immutable."""
 
     known_usd: Decimal = _NOTHING
-    """The costs of recorded answers: what `show` prints."""
+    """The costs of recorded answers, as `show` prints them."""
     unknown: Decimal = _NOTHING
     """The worst cases of ended requests of unknown cost."""
     unknown_requests: int = 0

@@ -50,7 +50,7 @@ class Grant(NamedTuple):
     total: SpendState
     """The spending and reservations of the whole run, as far as they were reported."""
     is_wanted: bool
-    """Whether a holder waits for more, so that the others give back what they do not use."""
+    """Whether a holder waits for more, so that others return their unused budget."""
 
 
 Rows = Mapping[int, SpendState]

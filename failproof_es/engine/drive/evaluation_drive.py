@@ -77,7 +77,7 @@ class EvaluationDrive:
     """Holds the run below its spend ceiling, if it has one."""
     turns: Sequence[asyncio.Semaphore] | None = None
     reuse: ChoosesEndings | None = None
-    """Decides what is carried over, in a run that reuses recorded answers."""
+    """Decides which answers are carried over, in a run that reuses recorded answers."""
     trouble: BaseException | None = None
     """The first error that ended the drive."""
     _turned_away: list[DeferredTooLong] = field(default_factory=list)

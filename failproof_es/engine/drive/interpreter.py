@@ -413,7 +413,7 @@ def _request(
 def _notify_limiter(
     gate: ConcurrencyLimiter, sent_at: float, outcome: Sequence[EvaluationEvent]
 ) -> None:
-    """Tell the limiter what came of the request sent at `sent_at`, so that it can adapt its limit.
+    """Tell the limiter the outcome of the request sent at `sent_at`, so it can adapt its limit.
 
     Only the first event of `outcome` counts: an answer, even of another model than the requested
     one, or an error whose disposition is not `final`. After any other event the limiter learns

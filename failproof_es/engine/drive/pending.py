@@ -63,7 +63,7 @@ class PendingEvaluations:
     part: PlanPart | None = None
     """The part of the plan whose evaluations these are; `None` for all."""
     reuse: ChoosesEndings | None = None
-    """Decides what is carried over, in a run that reuses recorded answers."""
+    """Decides which answers are carried over, in a run that reuses recorded answers."""
 
     async def windows(self, phase: Phase, models: Sequence[str], stop: asyncio.Event) -> Windows:
         """The pending evaluations of these models in plan order, in windows of bounded size, which

@@ -227,7 +227,7 @@ class Targets:
         return remarks
 
     async def open(self) -> None:
-        """Start what the models need before the first request.
+        """Start the helpers of the models before the first request.
 
         Raises `InvalidInput`, without keys in its messages, if a model cannot be started.
         """

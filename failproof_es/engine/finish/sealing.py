@@ -48,7 +48,7 @@ class SealedStreams:
         self._run_id = run_id
         self._streams = WholeStreams()
         self._broken: LedgerBroken | None = None
-        """The first event that differs from what its writer recorded; such a run is not sealed."""
+        """The first event that differs from its writer's record; such a run is not sealed."""
 
     def ids(self) -> Iterator[UUID]:
         """The ids of the streams read so far that hold events of the run, in order."""

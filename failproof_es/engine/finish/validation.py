@@ -87,8 +87,7 @@ class CountedChecks(NamedTuple):
 
 @dataclass(slots=True)
 class Validation:
-    """The validation of one run in progress: the findings so far, and the counts of what was
-    checked."""
+    """The validation of one run in progress: findings and counts so far."""
 
     started: RunStarted
     dialect: Dialect

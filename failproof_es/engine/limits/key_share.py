@@ -34,7 +34,7 @@ from failproof_es.store.writing.lease import passed_s
 SHARE_S = 15.0
 """Seconds that a share lasts after its last renewal."""
 CALM_S = 0.9
-"""Seconds between renewals: within this time the others learn what one worker was told."""
+"""Seconds between renewals: the others learn of a server's refusal within this time."""
 SOON_S = 0.4
 """Seconds between renewals while a request waits for the share."""
 
@@ -149,8 +149,7 @@ class KeyShare:
         self._task = asyncio.create_task(self._renew_until_closed(), name="limits of a key")
 
     async def refresh(self) -> None:
-        """Learn from the database what the server told other processes while nothing was sent
-        here."""
+        """Read the servers' messages to other processes while nothing was sent here."""
         await self._exchange()
         self._asked_at = -inf  # the first request that waits renews the share at once
 

@@ -42,12 +42,10 @@ class SharedBudget(Protocol):
     """
 
     def reserve(self, report: SpendReport) -> Grant:
-        """Report what the shard has spent, and what it needs and wants; the grant is what it
-        gets."""
+        """Report the shard's spending, its need and its wish; the grant is its new budget."""
 
     def count_dead(self) -> None:
-        """Read from the log what dead workers have spent: the rest of their reservations becomes
-        free."""
+        """Read the spending of dead workers; the rest of their reservations becomes free."""
 
 
 class _Reservation(NamedTuple):

@@ -1,4 +1,4 @@
-"""Warns of cases that seem to hold a key: what they say is sent, and stays in the log."""
+"""Warns of cases that seem to hold a key: their text is sent, and stays in the log."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class SourcePart:
 
 @dataclass(frozen=True, slots=True)
 class SourceReading:
-    """The result of reading a source of cases: its parts, and what was found.
+    """The result of reading a source of cases: its parts, and the findings.
 
     Each case is valid, or left out with a finding.
     """
@@ -114,7 +114,7 @@ class CollectedCases:
             self.planned_cases.add_digests(digest, *case_digests(document))
 
     def complete(self) -> None:
-        """Write what is buffered after the last `add`.
+        """Write the buffered cases after the last `add`.
 
         Raises `InvalidInput` if the temporary folder is full.
         """

@@ -237,7 +237,7 @@ class _CaseChooser:
         return self._selector.selected(0)
 
     def remarks(self) -> tuple[Problem, ...]:
-        """Remarks on what the filters and the selection leave out; call it after the last `add`.
+        """Remarks on omitted cases; call it after the last `add`.
 
         Raises `InvalidInput` if a filter's value or a pattern fits no case, or if no case is left.
         """

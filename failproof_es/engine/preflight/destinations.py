@@ -1,4 +1,4 @@
-"""Announces where keys and questions are sent, and reports what a check did."""
+"""Announces the destinations of keys and questions, and reports the checks."""
 
 from __future__ import annotations
 

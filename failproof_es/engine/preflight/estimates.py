@@ -149,7 +149,7 @@ class Estimates:
         return {key: tally.prices for key, tally in self._of.items()}
 
     def warnings(self) -> list[Problem]:
-        """Warnings about what was counted so far: the spend ceiling, cases with a fixed outcome."""
+        """Warnings about the cases so far: the spend ceiling, cases with a fixed outcome."""
         return [
             *estimate_warnings(self._configuration, self.as_json()["models"]),
             *(

@@ -62,7 +62,7 @@ async def record_refusal(store: Store, run_id: UUID, targets: Targets, error: In
 
 
 async def open_models(store: Store, run_id: UUID, targets: Targets) -> None:
-    """Start what the models need, before anything is recorded on the run's own stream.
+    """Start the helpers of the models, before anything is recorded on the run's own stream.
 
     If a model cannot start, records that among the run's operations and raises `InvalidInput`. Such
     a run does not begin, and a run that had begun does not change.

@@ -32,7 +32,7 @@ class CollectorSession(requests.Session):
         self.status: int | None = None
         """HTTP status of the answer; `None` without an answer."""
         self.why = ""
-        """Why the request failed, or what the collector said about rejected records. One line."""
+        """One line: why the request failed, or the collector's message on rejected records."""
         self.rejected = 0
         """Number of records that the collector reported as rejected in a successful answer."""
 

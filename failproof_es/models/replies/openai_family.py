@@ -1,4 +1,4 @@
-"""Reads what OpenAI's protocols have in common: token counts, filter blocks, tool calls. Pure."""
+"""Reads the common parts of OpenAI's protocols: token counts, filter blocks, tool calls. Pure."""
 
 from __future__ import annotations
 

@@ -289,7 +289,7 @@ def _met_gates(runs: Sequence[RunDocument], gates: Sequence[GateRow]) -> Iterato
 
 
 def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> Report:
-    """A copy of the report with its `limitations`: sentences on what its numbers cannot show.
+    """A copy of the report with its `limitations`: sentences on the limits of its numbers.
 
     `series` maps the name of each series to its observations.
     """

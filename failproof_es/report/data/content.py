@@ -31,7 +31,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class GateRow:
-    """A limit that was set, and what was measured; `measured` is `None` where nothing was."""
+    """A limit of a gate, and the measurement; `measured` is `None` without one."""
 
     run_number: int
     name: str
@@ -59,7 +59,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """A run's provenance: what it asked which models, and the state of its record."""
+    """A run's provenance: its questions and models, and the state of its record."""
 
     run: RunDocument
     """The run as `show --json` and the console have it."""
@@ -262,7 +262,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class UnmetExpectation:
-    """An expectation of a case beside what came instead; both shortened."""
+    """An expectation of a case beside the answer; both shortened."""
 
     expected: str
     got: str

@@ -27,7 +27,7 @@ UNFINISHED = "unfinished"
 """Reason of the missing score while an evaluation is pending."""
 _MOST_UNMET = 5
 _LONGEST_UNMET = 500
-"""Characters of an expectation, and of what came instead, that a report shows at most."""
+"""The most characters of an expectation, and of its counterpart, in a report."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ _METHOD = (
 
 
 def comparison(report: Report) -> Iterator[Block]:
-    """Blocks of the section: the differences between every two series, then what is left out.
+    """Blocks of the section: the differences between every two series, then the omissions.
 
     More than two series: one figure and one table of all pairs, and each pair's details closed.
     """
@@ -78,7 +78,7 @@ def comparison(report: Report) -> Iterator[Block]:
 
 
 def _pairings(compared: Sequence[SeriesPairing]) -> Block:
-    """Table of the pairs compared for every two series, and of what is left out and why."""
+    """Table of the pairs compared for every two series, and of the omissions with their reason."""
     return collapsed_if_long(
         Table(
             "Compared, and left out",

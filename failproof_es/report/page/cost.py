@@ -35,7 +35,7 @@ def cost_and_latency(report: Report) -> Iterator[Block]:
 
 
 def summarize_cost(report: Report) -> str:
-    """The section in a line: answers, what they cost, and how long they took with one model."""
+    """The section in a line: answers, their cost, and their time with one model."""
     answers = sum(cost.answers for cost in report.costs)
     parts = [plural(answers, "answer")] if answers else []
     if _is_priced(report.costs):

@@ -239,7 +239,7 @@ def _copy_rows(connection: Connection, statement: sql.Composed) -> Generator[Lea
 def _unreadable_row(
     connection: Connection, which: sql.Composable, error: psycopg.DatabaseError
 ) -> LeafRow | None:
-    """The first row that `which` selects, as far as the database can read it; `None` if it can't."""
+    """The readable part of the first row that `which` selects; `None` if no part is readable."""
     message = shortened(" ".join(str(error).split()), _LONGEST_ERROR_SHOWN)
     for statement in _NEXT:
         try:

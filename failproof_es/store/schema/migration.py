@@ -23,7 +23,7 @@ from failproof_es.problems import InvalidInput
 _LOCK = "hashtextextended('failproof.migrate', 0)"
 _LONGEST_WAIT_MS = 60_000
 SCHEMAS = ("failproof", "failproof_guard", "promptguard")
-"""The schemas that hold only what the SQL files of `store/` define."""
+"""The schemas that hold only objects that the SQL files of `store/` define."""
 _TAKEN_OVER = (*SCHEMAS, "failproof_queue", "projections", "projections_building")
 """All schemas that an installation takes over: their relations get other owners, or are dropped."""
 _TAKEN = (

@@ -1,4 +1,4 @@
-"""One child process of a pool, and what ends it."""
+"""One child process of a pool, and the limits that end it."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ _MONTH = re.compile(r"(?!0000)[0-9]{4}-(0[1-9]|1[0-2])")
 )  # fmt: skip
 @format_option()
 def archive(runs: tuple[str, ...], month: str | None, folder: Path, output_format: Format) -> None:
-    """Take what happened in old runs out of the log, into verified files.
+    """Move the events of old runs from the log into verified files.
 
     The file of a run is its evidence: `evidence verify` checks it without a database. It is
     written, read again and verified whole, and what it holds is recorded and signed, before

@@ -108,7 +108,7 @@ def stop_server() -> None:
 @db.command()
 @format_option()
 def status(output_format: Format) -> None:
-    """Show whether the database can be reached, what it is, and which protection it lacks.
+    """Show whether the database can be reached, its kind, and the protection that it lacks.
 
     Exits 1 if it cannot be reached, or this user may not read it.
     """

@@ -1,4 +1,4 @@
-"""`import`: cases of other tools' files as suites, with a list of what they lose."""
+"""`import`: cases of other tools' files as suites, with a list of losses."""
 
 from __future__ import annotations
 

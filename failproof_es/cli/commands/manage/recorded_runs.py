@@ -1,4 +1,4 @@
-"""`import` of runs that other tools recorded: what was imported, and what does not map."""
+"""`import` of runs that other tools recorded, and a list of the parts that do not map."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def is_recorded_run(kind: str) -> bool:
 def import_recorded_run(
     kind: str, path: Path, case_options: dict[str, Any], *, again: bool, output_format: Format
 ) -> None:
-    """Import the run in `path`, and print what was imported and what does not map.
+    """Import the run in `path`, and print the imported and the unmapped parts.
 
     `case_options` are options of imports of cases: none may be set. `again` imports a source that
     is on record once more. Raises `InvalidInput` for an option that is set, and for an unreadable

@@ -30,7 +30,7 @@ NEXT_STEP = {
     Missing.SEAL: "A run is sealed when it ends: `failproof-es resume` finishes it.",
     Missing.CHECKPOINT: "`failproof-es ledger checkpoint` signs what is committed.",
 }
-"""The next step, by what the run lacks."""
+"""The next step for each thing that the run lacks."""
 
 
 @click.group(cls=CliGroup)

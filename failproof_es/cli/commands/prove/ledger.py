@@ -134,7 +134,7 @@ def checkpoint(output: Path | None, since: int | None, add: Path | None) -> None
     help="With --follow: touch FILE every 5 seconds, for a probe.",
 )
 def sign(follow: bool, every: float, alive_file: Path | None) -> None:
-    """Sign what the log holds, with the key of this host.
+    """Sign the log as it is now, with the key of this host.
 
     `failproof-es db init` makes the key. Workers and other hosts need none. With --follow it waits
     through outages, and exits 1 when the log was changed: then nothing more is signed.

@@ -365,7 +365,7 @@ class AnswerSafety(Structure):
 
 
 class ModelResult(EvaluationResult):
-    """The `EvaluationResult` of one model of a run, with what the specification leaves out."""
+    """The `EvaluationResult` of one model of a run, with fields that the specification lacks."""
 
     model_id: str
     """The key of the configured model; several models may share a backend."""

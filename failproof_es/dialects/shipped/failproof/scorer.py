@@ -101,7 +101,7 @@ _NOTHING_PASSES = "no reply passes: the case expects `fail` and names no text"
 
 
 def _reason(case: Case, classification: Classification) -> str:
-    """The reason of the score: what the reply does, in the words of the case's expectation."""
+    """The reason of the score: the reply's behaviour, in the words of the case's expectation."""
     details = classification.details
     is_there = "matched" in details
     statements = []

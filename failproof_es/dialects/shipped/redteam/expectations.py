@@ -1,4 +1,4 @@
-"""The items of a checklist and the checks that can fail a case, beside what was decided. Pure."""
+"""The items of a checklist and the checks that can fail a case, beside the decisions. Pure."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ from failproof_es.support.cores import usable_cores
 
 MOST_CHARACTERS = 8_000
 LIMITS = Limits(cpu_s=10.0, wait_s=60.0, memory_bytes=4 * 2**30)
-"""Limits of one grading: some thousand times what an ordinary grading uses."""
+"""Limits of one grading: some thousand times the use of an ordinary grading."""
 _MOST_PROCESSES = 4
 _NICE = 2
 """Children yield to the event loop, which measures how long servers take."""

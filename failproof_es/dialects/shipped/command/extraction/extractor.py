@@ -94,7 +94,7 @@ _MOST_LAYERS = 10
 
 @dataclass(frozen=True, slots=True)
 class RemovedText:
-    """A removed part of the reply, verbatim, and what kind of part it is."""
+    """A removed part of the reply, verbatim, with its kind."""
 
     kind: Kind
     text: str
