@@ -104,7 +104,7 @@ def groups(series: str, of: Sequence[Observation]) -> Iterator[GroupRate]:
 
 
 def _group(dimension: Dimension, name: str, series: str, of: Sequence[Observation]) -> GroupRate:
-    pass_rate = rate_of(of)
+    pass_rate = pass_rate_of(of)
     unscored = sum(observation.is_unscored for observation in of)
     return GroupRate(dimension, name, series, pass_rate, unscored, bounds_of(pass_rate, unscored))
 
@@ -117,10 +117,11 @@ def bounds_of(pass_rate: Rate, unscored: int) -> tuple[float, float] | None:
     return RateBounds(Fraction(pass_rate.passed), pass_rate.total, unscored).bounds
 
 
-def rate_of(of: Iterable[Observation]) -> Rate:
+def pass_rate_of(of: Iterable[Observation]) -> Rate:
     """The pass rate of the observations that passed or failed; its `value` is `None` if none did.
 
-    Observations of one case, or of one family of cases, form a cluster.
+    Observations of one case, or of one family of cases, form a cluster. The figures are those of
+    `catalogue.pass_rate`, which reads counts.
     """
     scored = [observation for observation in of if observation.passed is not None]
     return rate(

@@ -19,7 +19,7 @@ from failproof_es.engine.reviews.comparison import JUDGES
 from failproof_es.events.base import ENDED
 from failproof_es.gate_words import format_amount
 from failproof_es.gates import judges_results
-from failproof_es.report.data.analysis import bounds_of, rate_of
+from failproof_es.report.data.analysis import bounds_of, pass_rate_of
 from failproof_es.report.data.comparison import BY_GROUP
 from failproof_es.report.data.content import (
     Comparison,
@@ -222,7 +222,7 @@ def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[TonedSent
         share = percent(unscored / len(ended))
         bounds = ""
         if len(series) == 1:
-            bounds = describe_bounds(bounds_of(rate_of(ended), unscored + awaiting))
+            bounds = describe_bounds(bounds_of(pass_rate_of(ended), unscored + awaiting))
         sentence = f"{unscored:,} of {len(ended):,} evaluations ({share}) have no score{bounds}."
         yield "doubt", sentence
 
@@ -374,7 +374,7 @@ def _limitations_of_series(series: Mapping[str, Sequence[Observation]]) -> Itera
 
 
 def _limitations_of_one(of: Sequence[Observation]) -> Iterator[tuple[str, str]]:
-    overall = rate_of(of)
+    overall = pass_rate_of(of)
     if 0 < overall.clusters < _FEW:
         yield "The rates rest on few independent cases", f"{overall.clusters:,}"
     if overall.half_width is not None and overall.half_width > _WIDE:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from failproof_es.catalogue.wording import percent, points
-from failproof_es.report.data.analysis import rate_of
+from failproof_es.report.data.analysis import pass_rate_of
 from failproof_es.report.data.comparison import OVERALL
 from failproof_es.report.data.content import Comparison
 from failproof_es.report.data.observations import Observation
@@ -30,7 +30,7 @@ def result_sentences(
     """
     overall = [comparison for comparison in comparisons if comparison.what == OVERALL]
     for names in _compared_together(series):
-        rates = [(name, rate_of(series[name])) for name in names]
+        rates = [(name, pass_rate_of(series[name])) for name in names]
         scored = [(name, rate) for name, rate in rates if rate.total]
         if len(scored) == 1:
             yield f"{_describe_single(*scored[0])}."
