@@ -148,7 +148,7 @@ class EvaluationOutcome(NamedTuple):
     response_ms: tuple[float, ...] = ()
     """The milliseconds of each answer of this run, judges' included, in order."""
     spending: Mapping[str, Spent] = _NOTHING
-    """Tokens, cost and time of this run's answers, by the key of the model or judge."""
+    """Tokens and cost of this run's answers, by the key of the model or judge."""
     impossible: FreeText | None = None
     """Why its record cannot be true or be read; the other fields describe the record before that.
     """

@@ -238,12 +238,12 @@ EVENTS: dict[str, type[Event]] = {
         EvaluationAbandoned,
     )
 }
-"""Every event by its topic. A topic is never renamed and never reused."""
+"""Every event class by its topic. A topic is never renamed and never reused."""
 
 AUDITED: dict[str, type[Event]] = {
     name: kind for kind in EVENTS.values() if (name := kind.audit_name()) is not None
 }
-"""Every event of the audit trail by the name that it has there."""
+"""Every event class of the audit trail, by the event's name in the trail."""
 
 RUN_STATUS: dict[str, RunStatus] = {
     topic: kind.run_status
@@ -254,7 +254,7 @@ RUN_STATUS: dict[str, RunStatus] = {
 
 
 def topics(stream: Stream, *, ends: bool | None = None) -> tuple[str, ...]:
-    """The topics of the events of such streams; with `ends` those that end one, or do not."""
+    """The topics of such streams' events; `ends` selects last events, or the others."""
     return tuple(
         topic
         for topic, kind in EVENTS.items()

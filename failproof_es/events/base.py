@@ -36,24 +36,24 @@ class Record(BaseModel):
 class Event(Record):
     """The base of every event: its stream, its version there, its run, its time (UTC).
 
-    The class says what the event is to others; who asks that keeps no list of topics.
+    The class declares the event's roles, so that no other module keeps a list of topics.
     """
 
     schema_version: ClassVar[int] = 1
     stream: ClassVar[Stream]
-    """The kind of stream that it stands in."""
+    """The kind of the event's stream."""
     ends_stream: ClassVar[bool] = False
-    """Whether nothing follows it in its stream."""
+    """Whether the event is the last one of its stream."""
     audited: ClassVar[bool] = False
-    """Whether it belongs in the audit trail of a run (specification 001 § 8.2)."""
+    """Whether the event belongs in the audit trail of a run (specification 001 § 8.2)."""
     audited_as: ClassVar[str | None] = None
     """The event's name in the audit trail, where that is not its topic."""
     not_in_trail: ClassVar[frozenset[str]] = frozenset()
     """Fields that the trail leaves to the log, because they are long."""
     throws_away: ClassVar[bool] = False
-    """Whether something that was begun or planned is without a result after it."""
+    """Whether the event leaves something without a result that was begun or planned."""
     tells_progress: ClassVar[bool] = False
-    """Whether it says how far a run has come."""
+    """Whether the event tells the progress of a run."""
     says: ClassVar[str]
     """One line about the event: a format over its fields (`failproof_es.events.line`)."""
 
@@ -69,16 +69,16 @@ class Event(Record):
 
     @classmethod
     def is_audited(cls, payload: Mapping[str, Any]) -> bool:
-        """Whether this one, told by its payload in today's schema, belongs in the trail."""
+        """Whether this event belongs in the trail, by its payload in the present schema."""
         return cls.audited
 
 
 class RunEvent(Event):
-    """An event of a run's own stream: when it may come there, and how the run stands after it.
+    """An event of a run's own stream: its place there, and the run's state after it.
 
-    `failproof_es.core.run` checks streams by these, and gates, views and evidence read the status
-    from them. It comes either with the plan of the run, in the order of `plan_place`, or at any
-    time while the run stands in one of the ways of `comes_while`.
+    `failproof_es.core.run` checks streams by these declarations, and gates, views and evidence read
+    the run's status from them. An event comes either with the plan of the run, in the order of
+    `plan_place`, or at any time while the run's state is in `comes_while`.
     """
 
     stream: ClassVar[Stream] = "run"
@@ -88,6 +88,6 @@ class RunEvent(Event):
     comes_while: ClassVar[tuple[RunStatus, ...]] = ()
     """States of a run in which the event may come."""
     comes_once: ClassVar[bool] = False
-    """Whether no second one can follow."""
+    """Whether the event occurs at most once in its stream."""
     run_status: ClassVar[RunStatus | None] = None
     """State of a run after the event, where the event decides it."""

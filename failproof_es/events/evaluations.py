@@ -13,7 +13,7 @@ Disposition = Literal["transient", "deferred", "final", "halting"]
 
 
 class EvaluationEvent(Event):
-    """Every event of an evaluation says which one it is: run x case x model x repetition."""
+    """The base of an evaluation's events, with its key: run x case x model x repetition."""
 
     stream: ClassVar[Stream] = "evaluation"
 
@@ -25,9 +25,9 @@ class EvaluationEvent(Event):
 class CarriedOver(EvaluationEvent):
     """The run was branched from one that had finished this evaluation; nothing follows.
 
-    What happened is told by the `source_events` events of the stream `source_evaluation_id`,
-    never by another `CarriedOver`. `source_sha256` (hexadecimal) is over their leaf hashes,
-    in version order, as in a run's seal.
+    The history is in the first `source_events` events of the stream `source_evaluation_id`, never
+    by another `CarriedOver`. `source_sha256` (hexadecimal) is over their leaf hashes, in version
+    order, as in a run's seal.
     """
 
     ends_stream: ClassVar[bool] = True
@@ -41,11 +41,11 @@ class CarriedOver(EvaluationEvent):
 
 
 class Continuation(Record):
-    """The part of an earlier request's body that another body of its evaluation begins and ends
-    with. The earlier request is the last one before it of the same purpose.
+    """The parts that a request's body shares with the body of an earlier request.
 
-    `version` is that of the earlier event, `sha256` its `body_sha256`; `prefix` and `suffix` are
-    the bytes taken from the beginning and from the end of the earlier body, whole as it was sent.
+    The earlier request is the evaluation's last one of the same purpose. `version` is the stream
+    version of its event, `sha256` its `body_sha256`; `prefix` and `suffix` are
+    the numbers of bytes taken from the beginning and the end of its body, as it was sent whole.
     """
 
     version: int
@@ -55,13 +55,12 @@ class Continuation(Record):
 
 
 class RequestSent(EvaluationEvent):
-    """Committed before the socket opens: what is about to be asked, in full.
+    """A complete request, committed before its connection is used.
 
-    `judge` is the key of the judge that is asked, `None` for the model under test. `tools`
-    are the names of the tools that the request offers. `body` is the whole body, or, where the
-    request `continues` an earlier one, the part between its prefix and its suffix;
-    `body_sha256` is always over the whole body as it is sent.
-    `failproof_es.core.request_body` writes and rebuilds bodies.
+    `judge` is the key of the asked judge, `None` for the model under test. `tools` are the names of
+    the tools that the request offers. `body` is the whole body, or, where the request `continues`
+    an earlier one, the part between its prefix and its suffix; `body_sha256` is always over the
+    whole body as it is sent. `failproof_es.core.request_body` writes and rebuilds bodies.
     """
 
     audited: ClassVar[bool] = True
@@ -95,7 +94,7 @@ class RequestSent(EvaluationEvent):
 
 
 class Redaction(Record):
-    """In which field how many echoes of a variable's secret value were replaced by its name."""
+    """Echoes of a variable's secret value in a field, replaced by the variable's name."""
 
     field: str
     variable: str
@@ -103,10 +102,11 @@ class Redaction(Record):
 
 
 class Withheld(Record):
-    """Not all of a reply's body is recorded. How long it was, and its SHA-256 (hexadecimal).
+    """The length and the SHA-256 (hexadecimal) of a reply's body that is not recorded whole.
 
-    `long`: `body` holds its beginning. `secret`: a key stands in it, and `body` says whose.
-    `unsearchable`: it is no text in which the run's keys can be looked for, and `body` says so.
+    `long`: `body` holds its beginning. `secret`: the reply contained a key, and `body` names its
+    variable. `unsearchable`: the reply is no text, so a key in it could not be found; `body` says
+    so.
     """
 
     why: Literal["long", "secret", "unsearchable"]
@@ -153,12 +153,12 @@ class ResponseReceived(EvaluationEvent):
 
 
 class ErrorRecorded(EvaluationEvent):
-    """An attempt failed. `transient` is tried again within `retry_attempts`, `deferred` (the
-    server turned the request away for now, or is down) however often, `final` is not, and
-    `halting` (a wrong key, an unknown model) stops the run, which can be resumed.
+    """An attempt failed. A `transient` error is retried up to `retry_attempts` times, a `deferred`
+    one (the server refuses for now, or is down) without a limit, a `final` one never; a `halting`
+    one (a wrong key, an unknown model) stops the run, which can be resumed.
 
-    Of a body, a message or a stack trace that is long, the beginning is recorded, and that
-    it is the beginning."""
+    Of a long body, message or stack trace only the beginning is recorded, marked as such.
+    """
 
     audited: ClassVar[bool] = True
     not_in_trail: ClassVar[frozenset[str]] = LONG
@@ -218,8 +218,8 @@ class Classified(EvaluationEvent):
 class Judged(EvaluationEvent):
     """A judge's verdict or the problem with its reply.
 
-    `final` says that this judge is not asked about this evaluation any more. Only then it may have
-    both: a verdict on some items, and the problem with the others.
+    `final`: this judge is not asked about this evaluation again. Only a final event may have both a
+    verdict on some items and the problem with the others.
     """
 
     audited: ClassVar[bool] = True
@@ -242,8 +242,9 @@ class Judged(EvaluationEvent):
 class Scored(EvaluationEvent):
     """The evaluation's scores, and whether it passed; nothing follows.
 
-    `passed` is what its dialect says, `None` where it says neither: whoever counts passes counts
-    this. `graders` holds the version of each installed scorer by the name of the score it added.
+    `passed` is the dialect's decision, which every count of passes uses; `None` if the dialect
+    decides neither. `graders` holds the version of each installed scorer by the name of the score
+    it added.
     """
 
     ends_stream: ClassVar[bool] = True
@@ -261,8 +262,8 @@ class Scored(EvaluationEvent):
 class EvaluationAbandoned(EvaluationEvent):
     """The evaluation ends without a score; nothing follows.
 
-    `kind` is that of the error, or says what the dialect or the judges did not decide.
-    `grading_stopped`: the grading needed more time, work or memory than it may use.
+    `kind` is the kind of the error, or names the decision that the dialect or the judges did not
+    make. `grading_stopped`: the grading needed more time, work or memory than it may use.
     """
 
     ends_stream: ClassVar[bool] = True

@@ -25,11 +25,11 @@ class Unmapped(Record):
 
 
 class RunImported(RunEvent):
-    """The run was recorded by another tool, which asked; appended together with the plan.
+    """Another tool asked and recorded the run; appended together with the plan.
 
-    `source_sha256` names the source as a whole. `began_at` and `ended_at` are what the source
-    says of its run, `claims` the results that it states: they are the source's, and never ours.
-    `absent` counts planned evaluations that the source holds no answer for.
+    `source_sha256` names the source as a whole. `began_at`, `ended_at` and `claims` (results) are
+    statements of the source; no result of this program uses them. `absent` counts planned
+    evaluations without an answer in the source.
     """
 
     plan_place: ClassVar[int | None] = 4
@@ -72,11 +72,11 @@ class ImportedError(Record):
 class AnswerImported(EvaluationEvent):
     """An answer recorded by another tool, in place of a request and a response of ours.
 
-    `source_place` says where it stands in the source, `sample_sha256` is over what stands there;
-    it is empty where a program handed the answer over, which `source_place` then names.
-    The replies, tokens, time and cost are as the source gives them. `source_scores` are verdicts
-    of the source under its own names, `source_passed` what they come to there; nothing of ours
-    is computed from either.
+    `source_place` is the answer's place in the source, `sample_sha256` the SHA-256 of the part at
+    that place; the digest is empty if a program handed the answer over, and then `source_place`
+    names the program. Replies, tokens, time and cost are copied from the source. `source_scores`
+    are the source's verdicts under its own names, `source_passed` is the source's result; no score
+    of this program uses them.
     """
 
     says: ClassVar[str] = "{source_place}"
@@ -85,7 +85,7 @@ class AnswerImported(EvaluationEvent):
     sample_sha256: str
     replies: tuple[ImportedReply, ...]
     messages: tuple[dict[str, Any], ...] = ()
-    """The conversation after the question where it is more than one reply, as the source has it."""
+    """The conversation after the question, as in the source, if it has more than one reply."""
     model: str | None = None
     usage: Usage = Usage()
     latency_ms: float | None = None

@@ -19,7 +19,7 @@ _OUTCOMES: Mapping[str, str] = {
     **dict.fromkeys(("present", "met", "happened"), "happened"),
     **dict.fromkeys(("absent", "not_met", "did_not_happen"), "did not happen"),
 }
-"""The words of judges and of recorded reviews for the outcome of an item, in one pair of words."""
+"""One pair of words for the outcome of an item, by the words of judges and recorded reviews."""
 
 
 class _Fields(dict[str, Any]):
@@ -30,10 +30,10 @@ class _Fields(dict[str, Any]):
 
 
 def line_of(event: str, payload: Mapping[str, Any]) -> str:
-    """The most telling of an event, told by its payload, which may lack fields of today.
+    """The line about an event, made of its payload, which may lack fields of the present schema.
 
-    `event` is its topic, or its name in the audit trail. Empty where there is nothing to say, or
-    where the payload is not what an engine wrote. Not yet safe to show, and of any length.
+    `event` is its topic, or its name in the audit trail. Empty without anything to say, and for a
+    payload that no engine wrote. Neither sanitised nor shortened.
     """
     kind = EVENTS.get(event) or AUDITED.get(event)
     if kind is None:
@@ -111,7 +111,7 @@ def _describe_values(values: Mapping[str, Any]) -> str:
 
 
 def _words(name: str) -> str:
-    """A name of ours as a person writes it."""
+    """A name of this program as a person writes it."""
     return name.replace("_", " ") if name.isidentifier() else name
 
 
@@ -130,7 +130,7 @@ def _format_value(value: Any) -> Any:
 
 
 class _Values(_Fields):
-    """A value that has fields of its own: as a whole it is told name by name."""
+    """A value with fields of its own, as text: the name and value of each field."""
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {_format_value(value)}" for name, value in self.items())

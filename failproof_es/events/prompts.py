@@ -18,7 +18,7 @@ class PromptStored(Event):
 
 
 class PromptsImported(Event):
-    """Stored prompts belong to a collection now, in this order (specification 001 § 4.1)."""
+    """Stored prompts now belong to a collection, in this order (specification 001 § 4.1)."""
 
     stream: ClassVar[Stream] = "collection"
     says: ClassVar[str] = "{collection}: {path}"

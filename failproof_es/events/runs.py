@@ -22,9 +22,10 @@ class ModelSnapshot(Record):
 
 
 class SuiteSnapshot(Record):
-    """A case file as it was read: its path, the SHA-256 of its bytes, how many cases it gave.
+    """A case file as it was read: its path, the SHA-256 of its bytes, its number of cases.
 
-    Filters and the selection left `cases` of its `of_cases` valid cases; `None`: not counted.
+    `cases` is the number of its `of_cases` valid cases after filters and selection; `None`: not
+    counted.
     """
 
     path: str
@@ -47,15 +48,15 @@ Again = Literal["abandoned", "errors", "failed"]
 
 
 class Branch(Record):
-    """The run that another was branched from, up to which position, and why.
+    """The source run of a branched run, the position up to which it counts, and the reason.
 
-    What was finished by then is carried over (specification 001 § 9), except what is asked
-    `again`. `abandoned` are the evaluations that had ended without a score. `errors` are those of
-    them that do not await people. `failed` are those whose score does not pass. `settings` are
-    those of the configuration that the branch changed, by their path: how to reach its models.
+    Evaluations finished by then are carried over (specification 001 § 9), except the kind that is
+    asked `again`: `abandoned` (ended without a score), `errors` (abandoned ones that do not await
+    people), or `failed` (scored without a pass). `settings` are the changed settings by their path,
+    which say how to reach the models.
 
-    With `reuse` the run has a plan and a configuration of its own. Only scored evaluations are
-    carried over whose every request would be sent again as it was, byte for byte.
+    With `reuse` the run has a plan and a configuration of its own. A scored evaluation is carried
+    over if each of its requests would be sent again byte for byte.
     """
 
     run_id: UUID
@@ -66,10 +67,10 @@ class Branch(Record):
 
 
 class Experiment(Record):
-    """What a run asked, so that attempts of the same can be told (`failproof_es.core.experiment`).
+    """The experiment of a run, which its attempts share (`failproof_es.core.experiment`).
 
-    `questions` is the digest of what is sent alone. `overlapping` counts the runs before it
-    that are no attempts of the same and share a model and much of the cases.
+    `questions` is the digest of the sent parts alone. `overlapping` counts earlier runs of other
+    experiments that share a model and many cases.
     """
 
     digest: str
@@ -78,11 +79,11 @@ class Experiment(Record):
 
 
 class Selection(Record):
-    """Which part of the cases and models that its configuration names a run asks.
+    """The selected part of a configuration's cases and models.
 
-    `of_cases` and `of_models` count those that it names. `only` and `exclude` are patterns,
-    `limit` the first so many, `sample` so many drawn with `seed`. `models` are the patterns that
-    chose among the models; there are none where all are asked.
+    `of_cases` and `of_models` are the numbers before the selection. `only` and `exclude` are
+    patterns, `limit` is a number of first cases, `sample` a number of cases drawn with `seed`.
+    `models` are the patterns that chose models; empty if all are asked.
     """
 
     of_cases: int
@@ -96,10 +97,10 @@ class Selection(Record):
 
 
 class RunStarted(RunEvent):
-    """A run exists: all that is needed to repeat it, and who began it where.
+    """A run exists: everything needed to repeat it, and the user and host that began it.
 
-    `attempt` counts the runs of this experiment from 1, whatever became of them.
-    `selection` says of how much the run is which part; `None`: it asks all.
+    `attempt` counts the runs of this experiment from 1, whatever their result. `selection` is
+    `None` if the run asks everything.
     """
 
     plan_place: ClassVar[int | None] = 0
@@ -130,11 +131,12 @@ class RunStarted(RunEvent):
 
 
 _MOST_PLACES = 50
-"""A price has no more digits than this before its point, and after it."""
+"""The most digits of a price before its point, and after it."""
 
 
 def _payable(price: Decimal) -> Decimal:
-    """Sums of such prices are exact (`exact_numbers.UNROUNDED`). Raises `ValueError` of others."""
+    """Sums of such prices are exact (`exact_numbers.UNROUNDED`). Raises `ValueError` for a price
+    with more digits."""
     _, digits, exponent = price.as_tuple()
     if not isinstance(exponent, int) or not (
         exponent >= -_MOST_PLACES and len(digits) + exponent <= _MOST_PLACES
@@ -144,15 +146,15 @@ def _payable(price: Decimal) -> Decimal:
 
 
 Price = Annotated[Decimal, AfterValidator(_payable)]
-"""US dollars."""
+"""An amount in US dollars."""
 
 
 class TokenPrices(Record):
     """The price of tokens: US dollars per million, `None` where unknown.
 
-    It holds for answers on `since` (a day, UTC) and after, from `daily_from` until before
-    `daily_until` of each day (UTC), of requests with more than `over_input_tokens`. What is
-    `None` of these four is no condition.
+    It holds from the day `since` (UTC), each day from `daily_from` until before `daily_until`
+    (UTC), for requests with more than `over_input_tokens`. A condition that is `None` does not
+    restrict.
     """
 
     since: date | None = None
@@ -160,22 +162,22 @@ class TokenPrices(Record):
     daily_until: time | None = None
     over_input_tokens: int | None = None
     input: Price | None = None
-    """Tokens that were read, but for those of the next three."""
+    """Tokens that were read, without the tokens of the next three fields."""
     cached_input: Price | None = None
     cache_write: Price | None = None
-    """Tokens that were written to a cache, but for those of the next one."""
+    """Tokens that were written to a cache, without the tokens of the next field."""
     cache_write_1h: Price | None = None
     """Tokens that were written to a cache that keeps them for an hour."""
     output: Price | None = None
     request: Price = Decimal(0)
-    """US dollars for the request itself, however many tokens it has."""
+    """US dollars for the request itself, independent of its tokens."""
 
 
 class ModelPrices(Record):
-    """The prices of one model or judge. Of the rates that hold for an answer the last counts.
+    """The prices of one model or judge. If several rates hold for an answer, the last one counts.
 
-    `source` is the price data and its version or day, `listed_as` its entry. No rates, and no
-    source: the price is not known.
+    `source` is the price data and its version or day, `listed_as` its entry. Without rates and
+    source, the price is unknown.
     """
 
     model_key: str
@@ -187,8 +189,8 @@ class ModelPrices(Record):
 class PricesRecorded(RunEvent):
     """The prices of all models and judges of the run, appended together with the plan.
 
-    What an answer of this run cost follows from them and from nothing else
-    (`failproof_es.core.costs`, and in SQL `failproof.cost_usd`).
+    The cost of every answer of this run follows from these prices alone (`failproof_es.core.costs`,
+    and in SQL `failproof.cost_usd`).
     """
 
     plan_place: ClassVar[int | None] = 3
@@ -203,7 +205,7 @@ class PricesRecorded(RunEvent):
 class CasesPlanned(RunEvent):
     """The next chunk of the run's ordered case digests, appended together with `RunStarted`.
 
-    `questions` says what is sent of each (`experiment.question_digest`).
+    `questions` has the `experiment.question_digest` of each case.
     """
 
     plan_place: ClassVar[int | None] = 1
@@ -215,10 +217,10 @@ class CasesPlanned(RunEvent):
 
 
 class CaseSkipped(RunEvent):
-    """A defect that kept a case out of the plan, where the configuration says to go on without.
+    """A defect that kept a case out of the plan of a run that started without the case.
 
-    One for each defect, appended together with the plan: `path` and `line` (from 1) say where,
-    `field` in what, `why` what is wrong, what to do about it, and the problem's code in brackets.
+    One event for each defect, appended together with the plan: `path`, `line` (from 1) and `field`
+    are its place; `why` is the message, with the remedy and the problem's code in brackets.
     """
 
     plan_place: ClassVar[int | None] = 2
@@ -244,8 +246,8 @@ class RunPaused(RunEvent):
     reason: str
     counts: Counts
     at_ceiling: bool = False
-    """Whether the next request does not fit below the spend ceiling: only a higher one goes on.
-    Not recorded before version 2."""
+    """Whether the next request exceeds the spend ceiling, so that only a higher one resumes the
+    run. Not recorded before version 2."""
 
 
 class RunResumed(RunEvent):
@@ -279,7 +281,7 @@ class RunCompleted(RunEvent):
 
 
 class RunFailed(RunEvent):
-    """The run came to an end without a result that could be used."""
+    """The run ended without a usable result."""
 
     comes_while: ClassVar[tuple[RunStatus, ...]] = ("running",)
     run_status: ClassVar[RunStatus | None] = "failed"
@@ -293,7 +295,7 @@ class RunFailed(RunEvent):
 
 
 class RunGivenUp(RunEvent):
-    """Somebody gave the paused run up for good: what is left of it will never be asked."""
+    """Somebody gave up the paused run: its unfinished part will never be asked."""
 
     comes_while: ClassVar[tuple[RunStatus, ...]] = ("paused",)
     run_status: ClassVar[RunStatus | None] = "given_up"
@@ -308,10 +310,10 @@ class RunGivenUp(RunEvent):
 
 
 class RunSealed(RunEvent):
-    """The run has ended and this is all of it: how many streams and events, and their seal.
+    """The run has ended, and its record is complete: numbers of streams and events, and the seal.
 
-    `root` (hexadecimal) is that of `failproof_es.ledger.seal` over the run's own stream up to
-    the event before this one, and over every evaluation.
+    `root` (hexadecimal) is the root of `failproof_es.ledger.seal` over the run's own stream before
+    this event, and over every evaluation.
     """
 
     comes_while: ClassVar[tuple[RunStatus, ...]] = ENDED
@@ -329,8 +331,8 @@ class LimitChanged(RunEvent):
     """A change in how many requests may go to a server at once, or from when.
 
     `rate_limited` (too many requests: a 429 or 529) and `retry_after` (another answer that says
-    when to come back) hold back or slow down all that the server serves; `released` and
-    `recovered` undo it.
+    when to come back) hold back or slow down all requests to the server; `released` and `recovered`
+    undo this.
     """
 
     comes_while: ClassVar[tuple[RunStatus, ...]] = ("running",)
@@ -348,9 +350,9 @@ class LimitChanged(RunEvent):
 
 
 class SpendCeilingChanged(RunEvent):
-    """Somebody gave the run another spend ceiling: what it may cost in all, in US dollars.
+    """Somebody gave the run another spend ceiling, its highest total cost in US dollars.
 
-    Until then that of its configuration holds, `execution.max_spend_usd`.
+    The first ceiling is `execution.max_spend_usd` of the configuration.
     """
 
     comes_while: ClassVar[tuple[RunStatus, ...]] = ("running",)
@@ -364,10 +366,10 @@ class SpendCeilingChanged(RunEvent):
 
 
 class Usage(Record):
-    """Tokens as the provider counted them; `None` where it did not say."""
+    """Tokens as the provider counted them; `None` if the provider gave no count."""
 
     input_tokens: int | None = None
-    """All that was read, from a cache or into one, too."""
+    """All tokens that were read, including tokens from and into a cache."""
     output_tokens: int | None = None
     cached_input_tokens: int | None = None
     """Input tokens that came from a cache, a part of `input_tokens`."""
@@ -391,7 +393,7 @@ class Finding(Record):
 class RunValidated(RunEvent):
     """The findings of checking the ended run (specification 001 § 10.2).
 
-    `checked` counts what was looked at, `more` the findings of a kind beyond those named.
+    `checked` counts the checked things, `more` further findings of a kind, which are not listed.
     `usage` is counted again by model and judge; `cost_usd` is a decimal number, `None` where a
     price or a token count is unknown.
     """

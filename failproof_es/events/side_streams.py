@@ -14,7 +14,7 @@ FileKind = Literal["results", "checkpoint", "report", "export", "evidence", "rev
 
 
 class LedgerFinding(Record):
-    """Something that `verify` found. `index` counts the tree's events from 0."""
+    """A finding of `verify`. `index` counts the tree's events from 0."""
 
     kind: str
     message: str
@@ -25,10 +25,10 @@ class LedgerFinding(Record):
 class LedgerRepaired(Event):
     """The log's tree was replaced by a new one, made of the log's rows; the old one is kept.
 
-    `old_tree_size`, `old_checkpoint` (the newest, as signed) and the findings say how the old
-    tree stood. The old key is `None` where nothing was signed, or it was lost; `handover` is the
-    note in which it names the new key (`failproof_es.ledger.handover`). `forced`: somebody
-    insisted, though the old tree was fine, or a new one would not heal the log.
+    `old_tree_size`, `old_checkpoint` (the newest, as signed) and the findings describe the old
+    tree. The old key is `None` if nothing was signed or the key was lost; `handover` is its note
+    that names the new key (`failproof_es.ledger.handover`). `forced`: the repair was forced,
+    although the old tree was intact or a new one would not repair the log.
     """
 
     stream: ClassVar[Stream] = "ledger"
@@ -51,13 +51,13 @@ class LedgerRepaired(Event):
 
 
 class OperationEvent(Event):
-    """Something was done about a run beside driving it (specification 001 § 8.2)."""
+    """An act or a finding on a run, other than driving it (specification 001 § 8.2)."""
 
     stream: ClassVar[Stream] = "operations"
     audited: ClassVar[bool] = True
 
     about: UUID
-    """The run. Its own stream may not have begun yet, or be sealed."""
+    """The run, whose own stream may not have begun yet, or may be sealed."""
     who: str
     where: str
 
@@ -65,7 +65,7 @@ class OperationEvent(Event):
 class ConfigurationResolved(OperationEvent):
     """A configuration was read, defaults filled in; secrets stand in it by name only.
 
-    `path` is its file; of a run that is branched, the run and the position that it is taken from.
+    `path` is its file; for a branched run, the source run and position.
     """
 
     says: ClassVar[str] = "{path}"
@@ -101,7 +101,7 @@ class ValidationFailed(OperationEvent):
 
 
 class FileWritten(OperationEvent):
-    """A file was put where people look for it, whole."""
+    """A file is in its final place, complete."""
 
     says: ClassVar[str] = "{kind}: {path}"
 
@@ -112,7 +112,7 @@ class FileWritten(OperationEvent):
 
 
 class ImportedFile(Record):
-    """A file of an import: one that was read, or one that is written."""
+    """A file of an import, read or written."""
 
     path: str
     bytes: int
@@ -120,7 +120,7 @@ class ImportedFile(Record):
 
 
 class NotMapped(Record):
-    """Something in a source that was not taken over. `line` counts from 1, or is a row."""
+    """A part of a source that was not imported. `line` is a line or a row, from 1."""
 
     path: str
     line: int | None
@@ -131,11 +131,11 @@ class NotMapped(Record):
 class CasesImported(OperationEvent):
     """Cases of another tool were imported: recorded before the files are put in place.
 
-    `about` is the import's id, made of its kind, its options and what was read. `sources` are
-    all files that were read, `written` all that are written. `records` is how many records there
-    were, `cases` how many cases are written. What was not mapped is counted in
-    `not_mapped_count`; `not_mapped` has the first of it, `more_not_mapped` how many of a reason
-    there were beyond. `package` is the importer's, where that is not ours.
+    `about` is the import's id, made of its kind, its options and what was read. `sources` are the
+    files read, `written` the files to write. `records` is the number of records, `cases` the number
+    of cases written, `not_mapped_count` the number of unmapped parts; `not_mapped` has the first of
+    these parts, `more_not_mapped` the number of further ones by reason. `package` is the package of
+    an importer that does not ship with this program.
     """
 
     says: ClassVar[str] = "{kind} {path}: cases: {cases}, not mapped: {not_mapped_count}"
@@ -166,9 +166,9 @@ class WorkerJoined(OperationEvent):
 
 
 class WorkerLeft(OperationEvent):
-    """A worker drives the run no more. One that was killed, or lost its host, never says so.
+    """A worker has stopped driving the run. A killed worker leaves no such event.
 
-    `evaluations` is how many it finished.
+    `evaluations` is the number that it finished.
     """
 
     says: ClassVar[str] = "worker {worker}, evaluations: {evaluations}, {reason}"
@@ -179,7 +179,7 @@ class WorkerLeft(OperationEvent):
 
 
 FORBIDDEN = "must_not_do"
-"""The kind of items of which a person says whether they happened."""
+"""The kind of items on which a person's verdict is whether they happened."""
 _OF_FORBIDDEN: frozenset[ItemVerdict] = frozenset({"happened", "did_not_happen"})
 
 
@@ -195,7 +195,7 @@ class ReviewedItem(Record):
 
     @model_validator(mode="after")
     def _check_verdict(self) -> Self:
-        """The two words of one kind of item mean nothing of the other kind."""
+        """The two words for one kind of item are invalid for the other kind."""
         forbidden = self.item.partition(".")[0] == FORBIDDEN
         if forbidden != (self.verdict in _OF_FORBIDDEN):
             raise ValueError(f"{self.verdict} is no verdict on {self.item}")
@@ -206,11 +206,11 @@ class RunArchived(OperationEvent):
     """The events of the run's evaluations are in a file, and leave the log.
 
     The file is the run's evidence, as of the checkpoint of `tree_size` events and `tree_root`
-    (hexadecimal), and was read and verified before. `sha256` is of its bytes. What leaves the log
-    are `events` in `streams`: all events that are filed under the run and not on its own stream,
-    `topics` says how many of each. They stand between these positions, and leaf indexes.
-    `rows_sha256` is over position, time of recording (microseconds since 2000) and leaf hash of
-    each, in order: 8, 8 and 32 bytes, integers big-endian.
+    (hexadecimal), and was read and verified before. `sha256` is the file's digest. `events` in
+    `streams` leave the log: all events of the run outside its own stream, counted by topic in
+    `topics`. The positions and the leaf indexes bound them. `rows_sha256` is over position, time of
+    recording (microseconds since 2000) and leaf hash of each, in order: 8, 8 and 32 bytes, integers
+    big-endian.
     """
 
     throws_away: ClassVar[bool] = True
@@ -236,7 +236,7 @@ class RunArchived(OperationEvent):
 class RunAttached(OperationEvent):
     """The archived events of the run are in the log again, every row as it was.
 
-    The other fields are those of the `RunArchived` that this undoes.
+    The other fields are copied from the `RunArchived` event that this event undoes.
     """
 
     says: ClassVar[str] = "{file}, events: {events}"
@@ -249,11 +249,11 @@ class RunAttached(OperationEvent):
 
 
 class RunAnnotated(OperationEvent):
-    """The name, the tags and the note under which people find the run; nothing else changes by it.
+    """The name, the tags and the note by which people find the run; its results do not change.
 
-    All four fields hold from now on, whatever an earlier one says. `name` stands in place of the
-    configured name; `None`: the configured one. Lists leave a `hidden` run out unless they are
-    asked for it; it still counts as an attempt.
+    The event replaces all four fields of an earlier one. `name` replaces the configured name,
+    unless it is `None`. Lists leave a `hidden` run out by default; the run still counts as an
+    attempt.
     """
 
     throws_away: ClassVar[bool] = True
@@ -268,8 +268,8 @@ class RunAnnotated(OperationEvent):
 class ReviewExported(OperationEvent):
     """A sheet was made for a reviewer to fill in, pre-filled with their verdicts so far.
 
-    `sheet` is its id, a digest of the run and of all other fields. The sheet has the reviews up
-    to `position`; `blind` says that it does not show the engine's verdicts.
+    `sheet` is its id, a digest of the run and of all other fields. The sheet has the reviews up to
+    `position`; `blind`: it does not show the engine's verdicts.
     """
 
     says: ClassVar[str] = "{sheet} for {reviewer}, blind: {blind}"
@@ -281,12 +281,12 @@ class ReviewExported(OperationEvent):
 
 
 class ReviewClosed(OperationEvent):
-    """The gates on the rates of a run were judged by the verdicts of people.
+    """People's verdicts decided the gates on the rates of a run.
 
-    The reviews up to `position` count. `reviews` has the evaluations that were left to people by
-    the status of their reviews, `overruled` those that the engine had scored otherwise, by
-    what people say instead. `incomplete`: what nobody had reviewed counts as not passed. A
-    later one replaces none: the last one counts.
+    The reviews up to `position` count. `reviews` counts the evaluations left to people, by status
+    of review; `overruled` counts the evaluations on which people contradict the engine's score, by
+    people's verdict. `incomplete`: unreviewed evaluations count as not passed. If a run has several
+    such events, the last one counts.
     """
 
     says: ClassVar[str] = "as of position {position}, gates: {gates}"
@@ -301,10 +301,10 @@ class ReviewClosed(OperationEvent):
 class Reviewed(OperationEvent):
     """A person's verdict on a finished evaluation (specification 002).
 
-    Nothing replaces it: of one reviewer the last one counts, the others stay. `blind` says
-    whether the engine's own verdict was hidden before, as far as the record knows: `None` where
-    it came in a sheet that no export made. `file_sha256` (hexadecimal) is that of the spreadsheet
-    it came in, `None` where it was given at a terminal; `sheet` is the id in that spreadsheet.
+    If a reviewer has several verdicts, all stay on record and the last one counts. `blind`: whether
+    the engine's own verdict was hidden from the reviewer; `None`, unknown, for a sheet that no
+    export made. `file_sha256` (hexadecimal) is the digest of the imported spreadsheet, `None` for a
+    verdict given at a terminal; `sheet` is the id in that spreadsheet.
     """
 
     stream: ClassVar[Stream] = "review"

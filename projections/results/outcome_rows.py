@@ -27,7 +27,7 @@ TOKENS = ("input", "output", "cached_input", "cache_write", "cache_write_1h")
 _COMPUTED = ("awaiting_review", "lost", "accuracy")
 """Properties of an outcome that are also columns, because statements use them."""
 _PLACED: Mapping[str, tuple[LiteralString, str]] = {
-    "counted": ("boolean NOT NULL", "Whether it is one of its run's plan."),
+    "counted": ("boolean NOT NULL", "Whether it is in the plan of its run."),
     "first_position": ("bigint NOT NULL", "The position of its first event in the log."),
     "last_position": ("bigint NOT NULL", "The position of its newest event in the log."),
 }
@@ -127,9 +127,9 @@ _BY_TYPE: Mapping[Any, _StoredType] = {
         "json",
         lambda spending: _json({key: spent_list(spent) for key, spent in spending.items()}),
         lambda text: {key: spent_of(numbers) for key, numbers in json_value(text).items()},
-        "By name a JSON list: answers, those of unknown cost, known US dollars, and of the tokens "
-        "read, written, cached, stored and stored for an hour the known sum and how many answers "
-        "told.",
+        "The value of a key is a JSON list: answers, answers of unknown cost, known US dollars; "
+        "then the sum and the number of answers that reported it, of the tokens read, written, "
+        "cached, stored, and stored for an hour.",
     ),
 }
 

@@ -9,9 +9,9 @@ CREATE TABLE audit_trail (
 CREATE INDEX audit_trail_run_idx ON audit_trail (test_run_id, position);
 
 COMMENT ON TABLE audit_trail IS
-    'The life of runs, what was done about them, and everything that did not go as planned.';
+    'Events of runs, acts of people, and everything that did not go as planned.';
 COMMENT ON COLUMN audit_trail.position IS 'The event''s position in the log.';
-COMMENT ON COLUMN audit_trail.event IS 'What happened; a repeated request is a RetrySent.';
+COMMENT ON COLUMN audit_trail.event IS 'The topic of the event; RetrySent for a repeated request.';
 COMMENT ON COLUMN audit_trail."timestamp" IS 'When, by the clock of the process that recorded it.';
 COMMENT ON COLUMN audit_trail.test_run_id IS 'The run.';
 COMMENT ON COLUMN audit_trail.details IS

@@ -61,8 +61,8 @@ COMMENT ON TABLE review_history IS 'One row for each time that a person reviewed
 COMMENT ON COLUMN review_history.position IS 'The review''s position in the log.';
 COMMENT ON COLUMN review_history.evaluation_id IS 'The evaluation; see run_results.';
 COMMENT ON COLUMN review_history.run_id IS 'The run of the evaluation.';
-COMMENT ON COLUMN review_history.reviewer IS 'Who said so.';
-COMMENT ON COLUMN review_history.reviewed_at IS 'When it was put on record.';
+COMMENT ON COLUMN review_history.reviewer IS 'The reviewer.';
+COMMENT ON COLUMN review_history.reviewed_at IS 'Time of recording the review.';
 COMMENT ON COLUMN review_history.verdict IS 'pass, fail or unclear.';
 COMMENT ON COLUMN review_history.items IS
     'A JSON list of {"item", "verdict"}: met or not_met, of must_not_do happened or did_not_happen.';
@@ -70,17 +70,17 @@ COMMENT ON COLUMN review_history.severity IS 'The severity observed, S0 to S3, i
 COMMENT ON COLUMN review_history.tags IS 'A JSON list.';
 COMMENT ON COLUMN review_history.notes IS 'As a JSON string.';
 COMMENT ON COLUMN review_history.blind IS
-    'Whether the engine''s own verdict was hidden from the reviewer; null where nobody knows.';
+    'Whether the engine''s own verdict was hidden from the reviewer; null where that is unknown.';
 COMMENT ON COLUMN review_history.file_sha256 IS
     'The digest of the file it was imported from; null where given at a terminal.';
 COMMENT ON COLUMN review_history.sheet IS
     'The id of the sheet in that file, as its export recorded it; null without one.';
 
-COMMENT ON VIEW reviews IS 'What counts: the last review of each evaluation by each reviewer.';
+COMMENT ON VIEW reviews IS 'The last review of each evaluation by each reviewer; only these count.';
 COMMENT ON COLUMN reviews.evaluation_id IS 'The evaluation; see run_results.';
-COMMENT ON COLUMN reviews.reviewer IS 'Who said so.';
+COMMENT ON COLUMN reviews.reviewer IS 'The reviewer.';
 COMMENT ON COLUMN reviews.run_id IS 'The run of the evaluation.';
-COMMENT ON COLUMN reviews.reviewed_at IS 'When it was put on record.';
+COMMENT ON COLUMN reviews.reviewed_at IS 'Time of recording the review.';
 COMMENT ON COLUMN reviews.verdict IS 'pass, fail or unclear.';
 COMMENT ON COLUMN reviews.items IS
     'A JSON list of {"item", "verdict"}: met or not_met, of must_not_do happened or did_not_happen.';
@@ -88,16 +88,16 @@ COMMENT ON COLUMN reviews.severity IS 'The severity observed, S0 to S3, if any.'
 COMMENT ON COLUMN reviews.tags IS 'A JSON list.';
 COMMENT ON COLUMN reviews.notes IS 'As a JSON string.';
 COMMENT ON COLUMN reviews.blind IS
-    'Whether the engine''s own verdict was hidden from the reviewer; null where nobody knows.';
+    'Whether the engine''s own verdict was hidden from the reviewer; null where that is unknown.';
 COMMENT ON COLUMN reviews.position IS 'The review''s position in the log.';
 
 COMMENT ON VIEW people_results IS
-    'What people decided of each evaluation that somebody reviewed; join run_results for its case.';
+    'The decision of people on each reviewed evaluation; join run_results for its case.';
 COMMENT ON COLUMN people_results.evaluation_id IS 'The evaluation; see run_results.';
 COMMENT ON COLUMN people_results.run_id IS 'The run of the evaluation.';
 COMMENT ON COLUMN people_results.outcome IS
     'passed_by_people, failed_by_people or unclear where all reviewers agree, else disputed.';
-COMMENT ON COLUMN people_results.reviewers IS 'How many people reviewed it.';
+COMMENT ON COLUMN people_results.reviewers IS 'Number of people who reviewed it.';
 COMMENT ON COLUMN people_results.passes IS 'Reviewers whose last verdict is pass.';
 COMMENT ON COLUMN people_results.fails IS 'Reviewers whose last verdict is fail.';
 COMMENT ON COLUMN people_results.unclear IS 'Reviewers whose last verdict is unclear.';

@@ -19,6 +19,6 @@ COMMENT ON COLUMN run_annotations.name IS
 COMMENT ON COLUMN run_annotations.tags IS 'The tags, in the order in which they were added.';
 COMMENT ON COLUMN run_annotations.note IS 'As a JSON string; JSON null without one.';
 COMMENT ON COLUMN run_annotations.hidden IS 'Whether lists leave the run out.';
-COMMENT ON COLUMN run_annotations.who IS 'Who annotated it last.';
-COMMENT ON COLUMN run_annotations.annotated_at IS 'When that was.';
+COMMENT ON COLUMN run_annotations.who IS 'The last person who annotated it.';
+COMMENT ON COLUMN run_annotations.annotated_at IS 'Time of the last annotation.';
 COMMENT ON COLUMN run_annotations.position IS 'The position of that event in the log.';

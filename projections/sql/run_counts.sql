@@ -211,21 +211,21 @@ COMMENT ON COLUMN runs.status IS
     'running, paused, completed or failed. A killed one stays running.';
 COMMENT ON COLUMN runs.reason IS 'Why it paused or failed, as a JSON string.';
 COMMENT ON COLUMN runs.planned IS 'Evaluations planned.';
-COMMENT ON COLUMN runs.started_at IS 'When it began.';
+COMMENT ON COLUMN runs.started_at IS 'Time of its start.';
 COMMENT ON COLUMN runs.ended_at IS 'When it was completed, failed or was given up.';
 COMMENT ON COLUMN runs.configuration_digest IS 'SHA-256 of its configuration.';
-COMMENT ON COLUMN runs.run IS 'Everything that its own stream says, but the planned cases.';
+COMMENT ON COLUMN runs.run IS 'The state of the run from its own stream, without the planned cases.';
 COMMENT ON COLUMN runs.impossible IS 'Evaluations whose record cannot be true or be read.';
 COMMENT ON COLUMN runs.told IS
-    'Whether these tables tell of it what the log does; where not, the log is damaged: verify it.';
+    'Whether these tables agree with the log; if not, the log is damaged: verify it.';
 
 COMMENT ON TABLE planned_cases IS 'The cases that each run planned.';
 COMMENT ON TABLE unplaced_events IS
-    'Events that cannot be read, or stand where they do not belong, so that nobody counts them.';
+    'Events that are unreadable or out of place; no count includes them.';
 COMMENT ON TABLE run_groups IS
     'The finished evaluations of each run by model, suite, category and severity.';
 COMMENT ON TABLE run_classes IS 'The same groups by class. Read progress.';
-COMMENT ON TABLE run_asking IS 'What each run sent on behalf of each model. Read progress.';
+COMMENT ON TABLE run_asking IS 'Requests of each run for each model. Read the view progress.';
 COMMENT ON TABLE run_errors IS 'Failed requests of each run that got the same error.';
 COMMENT ON TABLE run_unscored IS
     'Evaluations of each run that ended without a score, by model, group and reason.';
@@ -242,11 +242,11 @@ COMMENT ON COLUMN progress.requests IS 'Requests sent by this run, to the model 
 COMMENT ON COLUMN progress.answers IS 'Answers recorded.';
 COMMENT ON COLUMN progress.errors IS 'Requests that failed; an answer of another model is one, too.';
 COMMENT ON COLUMN progress.retries IS 'Requests that repeated a failed one.';
-COMMENT ON COLUMN progress.orphaned_requests IS 'Requests whose outcome nobody recorded.';
-COMMENT ON COLUMN progress.scored IS 'Evaluations scored, those included that were carried over.';
-COMMENT ON COLUMN progress.abandoned IS 'Evaluations ended without a score, in the same way.';
-COMMENT ON COLUMN progress.passed IS 'Those of the scored that pass, as their dialect says.';
-COMMENT ON COLUMN progress.failed IS 'Those of the scored that do not pass, as their dialect says.';
+COMMENT ON COLUMN progress.orphaned_requests IS 'Requests without a recorded outcome.';
+COMMENT ON COLUMN progress.scored IS 'Scored evaluations, including carried-over ones.';
+COMMENT ON COLUMN progress.abandoned IS 'Evaluations that ended without a score, including carried-over ones.';
+COMMENT ON COLUMN progress.passed IS 'Scored evaluations that pass by their dialect.';
+COMMENT ON COLUMN progress.failed IS 'Scored evaluations that do not pass by their dialect.';
 COMMENT ON COLUMN progress.refused IS 'Finished evaluations that are classified as refusal.';
 COMMENT ON COLUMN progress.empty IS 'Finished evaluations that are classified as empty.';
 COMMENT ON COLUMN progress.truncated IS 'Finished evaluations that are classified as truncated.';
@@ -256,10 +256,10 @@ COMMENT ON COLUMN progress.accuracy_sum IS 'Sum of the scores named accuracy, ex
 COMMENT ON COLUMN progress.in_flight IS 'Requests that wait for an answer.';
 COMMENT ON COLUMN progress.carried_over IS 'Evaluations taken over from another run.';
 
-COMMENT ON TABLE token_usage IS 'The counts that cost is made of. Read that.';
+COMMENT ON TABLE token_usage IS 'The counts behind the view cost. Read that view.';
 
 COMMENT ON VIEW cost IS
-    'What each run used of each model, and what that costs; not what it carried over.';
+    'Tokens and costs of each run by model, without carried-over answers.';
 COMMENT ON COLUMN cost.run_id IS 'The run.';
 COMMENT ON COLUMN cost.model_key IS 'The configured model that is evaluated.';
 COMMENT ON COLUMN cost.purpose IS 'target or judge.';
@@ -267,15 +267,15 @@ COMMENT ON COLUMN cost.judge IS 'The judge that answered; empty for the model un
 COMMENT ON COLUMN cost.model_answered IS 'The model as it named itself; empty when it did not.';
 COMMENT ON COLUMN cost.requests IS 'Answers counted.';
 COMMENT ON COLUMN cost.answers_without_usage IS
-    'Those of them that did not say both token counts: theirs are missing in the sums.';
-COMMENT ON COLUMN cost.input_tokens IS 'Tokens read, of the answers that said; null when none did.';
+    'Answers without both token counts; the sums lack their tokens.';
+COMMENT ON COLUMN cost.input_tokens IS 'Tokens read, summed over the answers that reported them; null when none did.';
 COMMENT ON COLUMN cost.output_tokens IS
-    'Tokens written, of the answers that said; null when none did.';
+    'Tokens written, summed over the answers that reported them; null when none did.';
 COMMENT ON COLUMN cost.cached_input_tokens IS
-    'Those of the tokens read that came from a cache; null when no answer said.';
+    'The part of the tokens read that came from a cache; null when no answer reported it.';
 COMMENT ON COLUMN cost.cost_usd IS
     'US dollars, each answer by its own usage; null when a price or a token count is unknown.';
-COMMENT ON COLUMN cost.price_version IS 'Which price data was used.';
+COMMENT ON COLUMN cost.price_version IS 'The price data that was used.';
 COMMENT ON COLUMN cost.cache_write_tokens IS
-    'Those of the tokens read that were written to a cache; null when no answer said.';
-COMMENT ON COLUMN cost.answers_unpriced IS 'Answers of which it is not known what they cost.';
+    'The part of the tokens read that was written to a cache; null when no answer reported it.';
+COMMENT ON COLUMN cost.answers_unpriced IS 'Answers of unknown cost.';

@@ -86,14 +86,14 @@ COMMENT ON COLUMN run_result_documents.suite_id IS 'Its suite.';
 COMMENT ON COLUMN run_result_documents.run_id IS 'The run.';
 COMMENT ON COLUMN run_result_documents.model_id IS 'The configured model that was asked.';
 COMMENT ON COLUMN run_result_documents.timestamp_utc IS
-    'When the first request was recorded, as ISO 8601.';
+    'Time of recording the first request, as ISO 8601.';
 COMMENT ON COLUMN run_result_documents.raw_response IS
     'The reply, unmodified; a NUL is written as the text \u0000. Null without a reply.';
 COMMENT ON COLUMN run_result_documents.error IS 'The error message; null where there was none.';
 COMMENT ON COLUMN run_result_documents.classification IS
-    'The primary class, and what the classifier saw.';
+    'The primary class, and the details of the classifier.';
 COMMENT ON COLUMN run_result_documents.scores IS
     'accuracy, 0 or 1, and the numbers of installed scorers; null without a score.';
 COMMENT ON COLUMN run_result_documents.document IS
-    'The whole of it in the fields of § 2, to the letter: fields of which nothing is known are left out.';
+    'The whole result in the exact fields of § 2, without unknown fields.';
 COMMENT ON COLUMN run_result_documents.evaluation_id IS 'The evaluation''s stream in the log.';

@@ -52,7 +52,7 @@ COMMENT ON COLUMN prompts.tags IS 'Its tags, a JSON list.';
 COMMENT ON COLUMN prompts.position IS 'The position in the log where it was stored.';
 COMMENT ON COLUMN prompts.spoiled IS 'Whether its stream holds more than the case.';
 
-COMMENT ON TABLE evaluations IS 'What run_results is made of. Read that.';
+COMMENT ON TABLE evaluations IS 'The rows behind the view run_results. Read that view.';
 
 COMMENT ON VIEW run_results IS
     'One row for each evaluation that has begun or was carried over, with the case it asks.';

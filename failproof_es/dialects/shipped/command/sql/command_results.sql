@@ -42,7 +42,7 @@ GROUP BY run_id, model_key, category;
 COMMENT ON TABLE command_cases IS 'One row for each shell-command case that was ever stored.';
 COMMENT ON COLUMN command_cases.prompt_id IS 'The case''s stream in the log.';
 COMMENT ON COLUMN command_cases.test_id IS 'Its id.';
-COMMENT ON COLUMN command_cases.prompt IS 'What it asks, as a JSON string, without the template.';
+COMMENT ON COLUMN command_cases.prompt IS 'Its question, as a JSON string, without the template.';
 COMMENT ON COLUMN command_cases.expected IS 'Its expected_command, as a JSON string.';
 
 COMMENT ON TABLE command_results IS
@@ -51,9 +51,9 @@ COMMENT ON COLUMN command_results.evaluation_id IS 'The evaluation''s stream in 
 COMMENT ON COLUMN command_results.run_id IS 'The run.';
 COMMENT ON COLUMN command_results.prompt_id IS 'The case''s stream in the log; see command_cases.';
 COMMENT ON COLUMN command_results.model_key IS 'The configured model that was asked.';
-COMMENT ON COLUMN command_results.repetition IS 'Which repetition of the case, from 1.';
-COMMENT ON COLUMN command_results.category IS 'correctness, safety or posix: which checker decides.';
-COMMENT ON COLUMN command_results.agreed IS 'Whether that checker said what the case expects.';
+COMMENT ON COLUMN command_results.repetition IS 'Number of the repetition, from 1.';
+COMMENT ON COLUMN command_results.category IS 'The checker that decides: correctness, safety or posix.';
+COMMENT ON COLUMN command_results.agreed IS 'Whether the checker''s verdict is the expected one.';
 COMMENT ON COLUMN command_results.actual IS
     'The command that was judged, as a JSON string; empty when none came.';
 COMMENT ON COLUMN command_results.reason IS
@@ -65,16 +65,16 @@ COMMENT ON COLUMN command_results.passed IS 'Whether it passed; null until it is
 COMMENT ON COLUMN command_results.finished_at IS 'When it was scored or abandoned.';
 
 COMMENT ON VIEW command_totals IS
-    'How each category of each run and model went: the CategoryResults of specification 004.';
+    'The CategoryResults of specification 004, by run, model and category.';
 COMMENT ON COLUMN command_totals.run_id IS 'The run.';
 COMMENT ON COLUMN command_totals.model_key IS 'The configured model.';
 COMMENT ON COLUMN command_totals.category IS 'correctness, safety or posix.';
 COMMENT ON COLUMN command_totals.total IS 'Finished evaluations.';
-COMMENT ON COLUMN command_totals.passed IS 'Those of them that passed.';
+COMMENT ON COLUMN command_totals.passed IS 'Evaluations that passed.';
 COMMENT ON COLUMN command_totals.rate IS 'passed divided by total, unrounded.';
 COMMENT ON COLUMN command_totals.answers IS 'Evaluations that were answered, not cut off.';
 COMMENT ON COLUMN command_totals.dangerous IS
     'Answers that hold a command that the safety checker calls unsafe.';
 COMMENT ON COLUMN command_totals.safe_answer_rate IS
-    'The share of answers that hold no dangerous command: what the model emitted, whatever the '
-    'labels say; null where nothing was answered.';
+    'The share of answers without a dangerous command, independent of the labels; null without '
+    'answers.';
