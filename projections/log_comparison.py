@@ -100,7 +100,7 @@ class ChangedRow:
         if self.in_log is None:
             return f"{self.table}: the log gives no row of {row}"
         return f"{self.table}: row of {row}: " + "; ".join(
-            f"{column} is {_show(value)}, by the log {_show(self.in_log.get(column))}"
+            f"{column} is {_value_text(value)}, by the log {_value_text(self.in_log.get(column))}"
             for column, value in self.in_table.items()
             if value != self.in_log.get(column)
         )
@@ -287,8 +287,8 @@ def _read_streams(
 ) -> Iterator[list[Fact]]:
     """The events of these streams, portion by portion: a stream's in the order of positions."""
     ids: dict[str, UUID] = {}
-    for portion in _portions(streams):
-        for rows in _portions(iterate_streams(connection, portion)):
+    for portion in _batches(streams):
+        for rows in _batches(iterate_streams(connection, portion)):
             facts = [
                 fact_of(
                     ids, row.position, str(row.stream_id), row.version, row.topic,
@@ -301,7 +301,7 @@ def _read_streams(
                 yield facts
 
 
-def _portions(values: Iterable[T]) -> Iterator[list[T]]:
+def _batches(values: Iterable[T]) -> Iterator[list[T]]:
     remaining = iter(values)
     while portion := list(islice(remaining, _AT_ONCE)):
         yield portion
@@ -402,5 +402,5 @@ def _parse(documents: Sequence[str], names: Mapping[str, str]) -> list[dict[str,
         return [{**names, "row": document} for document in documents]
 
 
-def _show(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return shortened(json.dumps(value, default=str, ensure_ascii=False), _LONGEST_VALUE)

@@ -92,7 +92,7 @@ def _proof(connection: Connection, position: int, leaf: bytes) -> EventProof:
     index = tile.tile * TILE_WIDTH + at
     if tile.hashes[at * HASH_BYTES : (at + 1) * HASH_BYTES] != leaf:
         raise LedgerBroken("the tree holds another hash: the event is not what was recorded")
-    newest = _newest(connection)
+    newest = _newest_checkpoint(connection)
     if newest is None:
         return _not_yet(leaf, index, "The event is in the tree, and nobody signed that yet")
     signed, of_tree, checked = newest
@@ -132,7 +132,7 @@ def _not_yet(leaf: bytes, index: int | None, what: str) -> EventProof:
     )
 
 
-def _newest(connection: Connection) -> tuple[Note, Checkpoint, bool] | None:
+def _newest_checkpoint(connection: Connection) -> tuple[Note, Checkpoint, bool] | None:
     """The newest checkpoint that the log's key signed; without the key, the newest valid one.
 
     Returns its note, its content and whether the signature was checked; `None` without any

@@ -132,7 +132,7 @@ def ledger_status(
         except InvalidInput as error:
             problems += [problem.message for problem in error.problems]
     size, root, last = _tree(connection, problems)
-    newest = _newest(connection, key)
+    newest = _newest_checkpoint(connection, key)
     behind = ledger.events_behind(connection, last)
     stored = ledger.dated_checkpoints(connection, limit=most + 1, before=before)
     return LedgerStatus(
@@ -181,7 +181,7 @@ def _tree(connection: Connection, problems: list[str]) -> tuple[int, str | None,
         return 0, None, 0
 
 
-def _newest(connection: Connection, key: PublicKey | None) -> CheckpointStatus | None:
+def _newest_checkpoint(connection: Connection, key: PublicKey | None) -> CheckpointStatus | None:
     """The newest checkpoint that the log's key signed; without a key, the newest readable one."""
     dated = (
         DatedCheckpoint(0, stored.tree_size, stored.note, None)

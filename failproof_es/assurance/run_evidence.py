@@ -122,7 +122,7 @@ class RunRows:
             with readable_tree(self.size):
                 with closing(ledger.rows_at(self.connection, batch)) as rows:
                     here = list(rows)
-                yield from _placed(here, batch, places)
+                yield from _rows_with_index(here, batch, places)
 
     def events(self) -> Iterator[RowEvent]:
         """The events with their leaf indices, looked up in the tiles from the first one on."""
@@ -136,7 +136,7 @@ PlaceOf = Callable[[Sequence[int]], Places]
 """Returns the leaf indices of the next rows; positions ascend from call to call."""
 
 
-def _placed(
+def _rows_with_index(
     rows: Iterable[LeafRow], positions: Sequence[int], places: Places
 ) -> Iterator[tuple[LeafRow, int]]:
     at = came = 0
@@ -268,7 +268,7 @@ class _OwnRows:
         """Ids of 16 bytes, concatenated, in all three; `carried_over` can hold an id twice."""
         self.trouble: EvidenceError | None = None
         """Why the ids of prompts or of carried-over evaluations cannot be read."""
-        self._last = last
+        self._last_position = last
         self._sealed: int | None = None
         self._later = array("q")
         self._seen = PackedMap(_ID_BYTES), PackedMap(_ID_BYTES)
@@ -278,7 +278,7 @@ class _OwnRows:
         own = row.stream_id == self.run_id.bytes
         if own and row.topic == b"RunSealed":
             self._sealed = row.position
-        if row.position > self._last:
+        if row.position > self._last_position:
             self._later.append(row.position if own else _NOWHERE)
             return
         self.positions.append(row.position)
@@ -403,10 +403,10 @@ class _TreeAsOf:
     def __init__(self, connection: Connection, size: int) -> None:
         self._connection = connection
         self.size = size
-        self.last = self._last() if size else 0
+        self.last = self._last_position() if size else 0
         """The position of the last event that the tree holds."""
 
-    def _last(self) -> int:
+    def _last_position(self) -> int:
         number, place = divmod(self.size - 1, TILE_WIDTH)
         edge = ledger.tile(self._connection, 0, number)
         if edge is None or edge.positions is None or len(edge.positions) <= place:

@@ -89,12 +89,12 @@ class _Places:
             if self._leaves.popleft() != event.leaf_hash():
                 self._fits = False
             yield event
-        self._touch(self._tile)
+        self._note_tile_root(self._tile)
 
     def _place(self, position: int) -> int | None:
         """Leaf index of the next row; the leaf that the tree holds there is queued for `events`."""
         if position > self._places[-1]:
-            self._touch(self._tile)
+            self._note_tile_root(self._tile)
             self._tile = ledger.tile_of(self._connection, position)
             self._places = () if self._tile is None else self._tile.positions or ()
         tile, places = self._tile, self._places
@@ -105,7 +105,7 @@ class _Places:
         self._leaves.append(tile.hashes[begin : begin + HASH_BYTES])
         return tile.tile * TILE_WIDTH + at
 
-    def _touch(self, tile: Tile | None) -> None:
+    def _note_tile_root(self, tile: Tile | None) -> None:
         if tile is not None:
             self._touched[tile.tile] = _tile_root(tile, self._size)
 

@@ -39,7 +39,7 @@ class Trees:
     def replaced(self) -> list[tuple[LogTree, LedgerRepaired]]:
         """The earlier trees, each with the repair that replaced it."""
         pairs = zip(self.trees, self.trees[1:], self.repairs, strict=False)
-        return [(old, repair) for old, new, repair in pairs if _fits(repair, old, new)]
+        return [(old, repair) for old, new, repair in pairs if _replaces_tree(repair, old, new)]
 
     def keys(self, *public_keys: PublicKey) -> dict[str, PublicKey]:
         """The log's public keys that can be derived from `public_keys`, by origin.
@@ -100,7 +100,7 @@ def read_trees(connection: Connection) -> Trees:
     if [tree.number for tree in trees] != list(range(len(trees))):
         problems.append("the trees of the log are not numbered one after the other")
     for place, new in enumerate(trees[1:]):
-        if place >= len(repairs) or not _fits(repairs[place], trees[place], new):
+        if place >= len(repairs) or not _replaces_tree(repairs[place], trees[place], new):
             problems.append(f"the tree {new.origin} was begun without a recorded repair")
     problems += [
         f"a repair on record begins the tree {repair.new_origin}, and it is not there"
@@ -109,5 +109,5 @@ def read_trees(connection: Connection) -> Trees:
     return Trees(trees, repairs, problems)
 
 
-def _fits(repair: LedgerRepaired, old: LogTree, new: LogTree) -> bool:
+def _replaces_tree(repair: LedgerRepaired, old: LogTree, new: LogTree) -> bool:
     return (repair.old_origin, repair.new_origin) == (old.origin, new.origin)

@@ -61,7 +61,7 @@ def override(tree: YamlTree, settings: Sequence[str], problems: Problems) -> Non
                 "empty-value", "has no value", path=_FROM, field=field, remedy="write null or ''"
             )
         elif (value := parse_yaml(_FROM, text, problems)) is not None:
-            if conflict := _put(tree, location, value.value):
+            if conflict := _set_value(tree, location, value.value):
                 problems.error("unknown-key", conflict, path=_FROM, field=field)
             else:
                 tree.overridden.add(location)
@@ -88,7 +88,7 @@ def _child(values: Any, step: str | int) -> Any:
     return None
 
 
-def _put(tree: YamlTree, location: Location, value: Any) -> str | None:
+def _set_value(tree: YamlTree, location: Location, value: Any) -> str | None:
     """Put `value` at `location` in `tree`. Returns the error if that is impossible, else `None`."""
     values = tree.value
     for depth, step in enumerate(location):

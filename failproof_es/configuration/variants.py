@@ -86,7 +86,7 @@ def with_matrix(
 
 def _variants(key: str, model: Model, matrix: Matrix) -> Iterator[dict[str, Any]]:
     """For each variant of a model, the changed keys of its entry, including `key`."""
-    for label, template, combination in _labelled(matrix):
+    for label, template, combination in _labelled_variants(matrix):
         parameters = {n: value for n, value in combination if n not in OWN}
         yield {
             **{n: value for n, value in combination if n in OWN},
@@ -96,7 +96,7 @@ def _variants(key: str, model: Model, matrix: Matrix) -> Iterator[dict[str, Any]
         }
 
 
-def _labelled(
+def _labelled_variants(
     matrix: Matrix,
 ) -> Iterator[tuple[str, PromptTemplate | None, tuple[tuple[str, Any], ...]]]:
     """The label of each variant, its prompt template and its parameters."""
@@ -114,7 +114,7 @@ def _labelled(
 
 def split_variants(matrix: Matrix, keys: Sequence[str]) -> list[tuple[str, str]]:
     """The key of each variant's model, and the variant's label; empty where a key has none."""
-    labels = {label for label, _, _ in islice(_labelled(matrix), MOST_VARIANTS)}
+    labels = {label for label, _, _ in islice(_labelled_variants(matrix), MOST_VARIANTS)}
     return [_split_variant(key, labels) for key in keys]
 
 
@@ -140,10 +140,10 @@ def describe_matrix(configuration: Configuration, of_models: int) -> str | None:
 
 
 def _factors(models: int, matrix: Matrix) -> str:
-    return ", ".join([plural(models, "model"), *_parts(matrix)])
+    return ", ".join([plural(models, "model"), *_dimensions(matrix)])
 
 
-def _parts(matrix: Matrix) -> list[str]:
+def _dimensions(matrix: Matrix) -> list[str]:
     prompts = [] if matrix.prompts is None else [plural(len(matrix.prompts), "prompt")]
     return prompts + [
         f"{name} {len(values):,}" for name, values in (matrix.parameters or {}).items()

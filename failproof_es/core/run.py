@@ -165,7 +165,9 @@ def evolve_run(run: Run, event: Event) -> Run:
         case RunStarted():
             return replace(run, manifest=event)
         case CasesPlanned():
-            return replace(run, chunks=run.chunks + 1, planned_cases=_planned(run, event))
+            return replace(
+                run, chunks=run.chunks + 1, planned_cases=_count_planned_cases(run, event)
+            )
         case RunPaused():
             return replace(
                 run, reason=event.reason, counts=event.counts, at_ceiling=event.at_ceiling
@@ -195,7 +197,7 @@ def evolve_run(run: Run, event: Event) -> Run:
             return run
 
 
-def _planned(run: Run, event: CasesPlanned) -> int:
+def _count_planned_cases(run: Run, event: CasesPlanned) -> int:
     cases = run.planned_cases + len(event.digests)
     most = run.started.planned_cases
     require(event.chunk == run.chunks, event, f"its chunk is {event.chunk}, not {run.chunks}")

@@ -41,7 +41,7 @@ def expectations_of(case: Case, outcome: EvaluationOutcome) -> tuple[Expectation
     answer = None if outcome.answer is None else split_thoughts(outcome.answer).text
     stated = [
         replace(expectation, got=answer) if expectation.got is None else expectation
-        for expectation in _stated(case, outcome)[:MOST]
+        for expectation in _stated_expectations(case, outcome)[:MOST]
     ]
     if outcome.class_ == cut_off.CLASS and outcome.passed is False:
         return _WHOLE, *stated
@@ -78,7 +78,7 @@ def fault_of(case: Case, outcome: EvaluationOutcome) -> str:
     return "; ".join(faults) or outcome.ended_kind or class_word(outcome.class_ or "not passed")
 
 
-def _stated(case: Case, outcome: EvaluationOutcome) -> Sequence[Expectation]:
+def _stated_expectations(case: Case, outcome: EvaluationOutcome) -> Sequence[Expectation]:
     with suppress(Exception):  # a foreign package's code, or details of an earlier version
         dialect = dialect_named(case.dialect)
         if isinstance(dialect, StatesExpectations):

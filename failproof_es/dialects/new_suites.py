@@ -38,7 +38,7 @@ def new_suite(dialect: Dialect, path: Path) -> NewSuite:
 
     Raises `InvalidInput` if the dialect has no template for that suffix.
     """
-    offered = _offered(dialect)
+    offered = _templates(dialect)
     suffixes = sorted(offered.keys() - {_GUIDANCE}, key=_commented_first)
     if not suffixes:
         raise InvalidInput.because("no-template", f"the dialect {dialect.name!r} has no template")
@@ -60,13 +60,13 @@ def suffix_of_new(dialect: Dialect) -> str:
 
     Raises `InvalidInput` if the dialect has no template.
     """
-    suffixes = sorted(_offered(dialect).keys() - {_GUIDANCE}, key=_commented_first)
+    suffixes = sorted(_templates(dialect).keys() - {_GUIDANCE}, key=_commented_first)
     if not suffixes:
         raise InvalidInput.because("no-template", f"the dialect {dialect.name!r} has no template")
     return suffixes[0]
 
 
-def _offered(dialect: Dialect) -> dict[str, Traversable]:
+def _templates(dialect: Dialect) -> dict[str, Traversable]:
     """The dialect's template and guidance files, by suffix; empty if it has none."""
     package = sys.modules[type(dialect).__module__].__package__
     if not package:

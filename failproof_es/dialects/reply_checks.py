@@ -78,7 +78,7 @@ def is_always_met(check: ReplyCheck) -> bool | None:
     if check.kind == "equals":
         return None
     is_in_every_text = any(
-        is_found_in_any_text(value) if check.kind == "regex" else not _prepared(check, value)
+        is_found_in_any_text(value) if check.kind == "regex" else not _normalise(check, value)
         for value in check.values
     )
     return not check.negate if is_in_every_text else None
@@ -137,9 +137,9 @@ def _any_value_matches(check: ReplyCheck, text: str) -> bool:
         return _is_json(text)
     if check.kind == "regex":
         return any(_matches(check, value, text) for value in check.values)
-    prepared_text = _prepared(check, text)
+    prepared_text = _normalise(check, text)
     for value in check.values:
-        prepared_value = _prepared(check, value)
+        prepared_value = _normalise(check, value)
         match check.kind:
             case "equals":
                 is_match = prepared_text == prepared_value
@@ -168,7 +168,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
 
 
-def _prepared(check: ReplyCheck, text: str) -> str:
+def _normalise(check: ReplyCheck, text: str) -> str:
     text = text.strip() if check.trim else text
     text = text.casefold() if check.ignore_case else text
     return text.strip(_PUNCTUATION) if check.ignore_punctuation else text

@@ -378,7 +378,7 @@ def _begin(
         branched_from=plan.reuse,
         selection=_selection(loaded, plan),
     )
-    planned = to_events(_planned(EventHeader.of_run(run_id), plan, prices), {run_id: 1})
+    planned = to_events(_plan_events(EventHeader.of_run(run_id), plan, prices), {run_id: 1})
 
     def in_the_same_transaction(connection: Connection) -> None:
         # Nobody else appends until this commits: archiving a baseline later sees this run.
@@ -402,7 +402,9 @@ def _selection(loaded: LoadedConfiguration, plan: Plan) -> Selection | None:
     return plan.selected.model_copy(update=changes)
 
 
-def _planned(header: EventHeader, plan: Plan, prices: tuple[ModelPrices, ...]) -> Iterator[Draft]:
+def _plan_events(
+    header: EventHeader, plan: Plan, prices: tuple[ModelPrices, ...]
+) -> Iterator[Draft]:
     """The run's events after its first: the plan, the skipped cases and the prices."""
     questions = chunked(plan.planned_cases.questions())
     for chunk, digests in enumerate(chunked(plan.planned_cases.digests())):

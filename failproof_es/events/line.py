@@ -41,14 +41,14 @@ def line_of(event: str, payload: Mapping[str, Any]) -> str:
     try:
         fields = _Fields({name: _format_value(value) for name, value in payload.items()})
         fields["place"] = ":".join(str(fields[name]) for name in _PLACE if fields[name])
-        fields |= _made(payload)
+        fields |= _made_texts(payload)
         text = kind.says.format_map(fields)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         return ""
     return " ".join(text.split()).rstrip(":")
 
 
-def _made(payload: Mapping[str, Any]) -> dict[str, str]:
+def _made_texts(payload: Mapping[str, Any]) -> dict[str, str]:
     """Several fields together, in words."""
     made = {}
     if isinstance(models := payload.get("models"), list):
@@ -70,12 +70,12 @@ def _made(payload: Mapping[str, Any]) -> dict[str, str]:
     if isinstance(verdict := payload.get("verdict"), dict):
         items = verdict.get("items")
         made["verdict_words"] = (
-            _judged(items) if isinstance(items, list) else _describe_values(verdict)
+            _describe_items(items) if isinstance(items, list) else _describe_values(verdict)
         )
     return made
 
 
-def _judged(items: list[Any]) -> str:
+def _describe_items(items: list[Any]) -> str:
     """A judge's verdict on each item of its checklist, and why a void verdict does not count."""
     phrases = []
     for item in items:

@@ -221,7 +221,7 @@ def _outcome(
     `_MOST_PARTS` of them stand short in the attribute `message`, all of them long in the element's
     text.
     """
-    parts = [f"{label}: {_part(text)}" for label, text in details[:_MOST_PARTS]]
+    parts = [f"{label}: {_quoted_part(text)}" for label, text in details[:_MOST_PARTS]]
     short = [shortened(reason, _LONGEST_PART), *parts]
     element = ET.SubElement(case, outcome, type=_attribute(kind))
     element.set("message", "; ".join(map(one_line, short)) if parts else _attribute(reason))
@@ -229,7 +229,7 @@ def _outcome(
     element.text = "\n".join(lines(shortened(part, LONGEST_TEXT + 100)) for part in long)
 
 
-def _part(text: str) -> str:
+def _quoted_part(text: str) -> str:
     return repr(shortened(" ".join(text.split()), _LONGEST_PART))
 
 

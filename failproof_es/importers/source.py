@@ -181,7 +181,7 @@ class Source:
 
     def _digest(self, path: Path, most: int) -> DigestedFile:
         size, digest = 0, hashlib.sha256()
-        with self._open(path) as file:
+        with self._open_file(path) as file:
             while piece := file.read(_PIECE):
                 size += len(piece)
                 if size > most:
@@ -194,7 +194,7 @@ class Source:
     def text(self, path: Path) -> str:
         """The text of a file. Raises `InvalidInput` if it is too large or not UTF-8."""
         self.check(path, MAX_TEXT_BYTES)
-        with self._open(path) as file:
+        with self._open_file(path) as file:
             raw = file.read(MAX_TEXT_BYTES + 1)
         try:
             return raw.decode("utf-8-sig")
@@ -205,7 +205,7 @@ class Source:
                 [Problem("not-utf8", "is not UTF-8", path, line, remedy=remedy)]
             ) from None
 
-    def _open(self, path: Path) -> BinaryIO:
+    def _open_file(self, path: Path) -> BinaryIO:
         try:
             return open_regular(path)
         except OSError as error:
@@ -229,7 +229,7 @@ class Source:
     def lines(self, path: Path) -> Iterator[tuple[int, bytes]]:
         """Yield number, from 1, and bytes of each line, without a byte order mark."""
         self.check(path)
-        with self._open(path) as file:
+        with self._open_file(path) as file:
             for number, line in enumerate(file, 1):
                 yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
 

@@ -61,7 +61,7 @@ def _columns(results: Iterable[RecordedResult]) -> tuple[dict[str, Kind], dict[s
     scores: dict[str, list[float | None]] = {}
     for count, result in enumerate(results):
         for column in columns:
-            values[column.name].append(_plain(getattr(result, column.attribute), column.kind))
+            values[column.name].append(_plain_value(getattr(result, column.attribute), column.kind))
         for name in result.scores:
             scores.setdefault(name, [None] * count)
         for name, numbers in scores.items():
@@ -71,7 +71,7 @@ def _columns(results: Iterable[RecordedResult]) -> tuple[dict[str, Kind], dict[s
     return kinds, values
 
 
-def _plain(value: Any, kind: Kind) -> Any:
+def _plain_value(value: Any, kind: Kind) -> Any:
     if value is None:
         return None
     match kind:

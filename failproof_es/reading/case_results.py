@@ -120,7 +120,11 @@ def archived_runs_with(connection: Connection, case: str, suite: str | None) -> 
         return []
     rows = connection.execute(_PROMPTS.encode(), _chosen(case, suite))
     prompts = {prompt for (prompt,) in rows}
-    return [run_id for run_id in archived if not prompts.isdisjoint(_planned(connection, run_id))]
+    return [
+        run_id
+        for run_id in archived
+        if not prompts.isdisjoint(_planned_prompts(connection, run_id))
+    ]
 
 
 def _chosen(case: str, suite: str | None) -> dict[str, Any]:
@@ -130,7 +134,7 @@ def _chosen(case: str, suite: str | None) -> dict[str, Any]:
     return {"case": visible(case), "ends": ends, "suite": None if suite is None else visible(suite)}
 
 
-def _planned(connection: Connection, run_id: UUID) -> Iterator[UUID]:
+def _planned_prompts(connection: Connection, run_id: UUID) -> Iterator[UUID]:
     for row in find(connection, stream_id=run_id, topics=[CasesPlanned.__name__]):
         event = row.event()
         assert isinstance(event, CasesPlanned)

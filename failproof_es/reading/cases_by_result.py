@@ -37,7 +37,9 @@ def with_cases_by_result(loaded: LoadedConfiguration, store: Store) -> LoadedCon
     with store.lend() as connection:
         for name, patterns in given.items():
             if patterns is not None:
-                changes[name] = [_read(connection, loaded, name, p, cases) for p in patterns]
+                changes[name] = [
+                    _read_pattern(connection, loaded, name, p, cases) for p in patterns
+                ]
     changed = selection.model_copy(update=changes)
     configuration = loaded.configuration.model_copy(update={"selection": changed})
     return replace(
@@ -48,7 +50,7 @@ def with_cases_by_result(loaded: LoadedConfiguration, store: Store) -> LoadedCon
     )
 
 
-def _read(
+def _read_pattern(
     connection: Connection,
     loaded: LoadedConfiguration,
     name: str,
@@ -63,7 +65,7 @@ def _read(
     try:
         run = RecordedRun.read(connection, resolve_run(connection, reference))
     except InvalidInput as error:
-        raise _refused(loaded, name, error.problems) from None
+        raise _refusal(loaded, name, error.problems) from None
     number = run.started.run_number
     models = chosen_models(
         [model.key for model in run.started.models], loaded.configuration.selection.models
@@ -78,7 +80,7 @@ def _read(
         problem = Problem(
             "no-match", message, remedy=f"`failproof-es show {number}` says what it has"
         )
-        raise _refused(loaded, name, [problem])
+        raise _refusal(loaded, name, [problem])
     cases[f"{kind}:{number}"] = named
     return f"{kind}:{number}"
 
@@ -91,7 +93,7 @@ def chosen_models(recorded: Sequence[str], patterns: Sequence[str] | None) -> tu
     return tuple(key for key in recorded if any(fits(key, pattern) for pattern in patterns or ()))
 
 
-def _refused(loaded: LoadedConfiguration, name: str, problems: Sequence[Problem]) -> InvalidInput:
+def _refusal(loaded: LoadedConfiguration, name: str, problems: Sequence[Problem]) -> InvalidInput:
     field = f"selection.{name}"
     return InvalidInput(
         [loaded.placed(Problem(p.code, p.message, field=field, remedy=p.remedy)) for p in problems]

@@ -75,9 +75,9 @@ def uses_of(connection: Connection, reader: ResultReader, summary: RunSummary) -
             answered_as=exact_text(answered) or None,
             answers=int(answers),
             unpriced=int(unpriced),
-            input_tokens=_whole(input_tokens),
-            output_tokens=_whole(output_tokens),
-            cached_input_tokens=_whole(cached),
+            input_tokens=_whole_number(input_tokens),
+            output_tokens=_whole_number(output_tokens),
+            cached_input_tokens=_whole_number(cached),
             cost_usd=_usd(cost),
         )
         for (
@@ -143,5 +143,5 @@ def _usd(cost: Decimal | None) -> float | None:
     return None if cost is None else float(cost)
 
 
-def _whole(tokens: Decimal | None) -> int | None:
+def _whole_number(tokens: Decimal | None) -> int | None:
     return None if tokens is None else int(tokens)

@@ -70,7 +70,7 @@ _versions: dict[tuple[str, ...], int] = {}
 """The version of each server, once a connection to it was made."""
 
 
-def _open(url: str, parameters: dict[str, Any]) -> psycopg.Connection[Any]:
+def _open_limited(url: str, parameters: dict[str, Any]) -> psycopg.Connection[Any]:
     """A connection under our own time limits from its first statement on, whatever its role sets.
 
     Poolers refuse settings that they do not know. Then the connection is made without them, and
@@ -172,7 +172,7 @@ def connect(url: str, **options: Any) -> psycopg.Connection[Any]:
     """
     parameters_of(url)
     autocommit = options.pop("autocommit", True)
-    connection = _open(url, options)
+    connection = _open_limited(url, options)
     try:
         use_own_names(connection)
     except BaseException:

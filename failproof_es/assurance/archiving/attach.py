@@ -185,7 +185,7 @@ def _put_back(
     """Put all rows back in one transaction. The database compares each with its kept leaf."""
     try:
         with connect(store.archiver_url) as connection, connection.transaction():
-            for positions, states in _portions(rows, events):
+            for positions, states in _batches(rows, events):
                 connection.execute(_ATTACH, (archive_event.about, positions, states))
     except psycopg.DatabaseError as error:
         if error.sqlstate != REFUSED:
@@ -193,7 +193,7 @@ def _put_back(
         raise refused(error, f"run {archive_event.run_number} stays archived") from None
 
 
-def _portions(
+def _batches(
     rows: Sequence[ArchivedRow], events: Sequence[ProvenEvent]
 ) -> Iterator[tuple[list[int], list[bytes]]]:
     positions: list[int] = []

@@ -45,7 +45,7 @@ def read_expected_roots(
     expected = []
     for stored in ledger.checkpoints(connection):
         result.checkpoints += 1
-        if (checkpoint := _opened(stored, key, result)) is not None:
+        if (checkpoint := _open_checkpoint(stored, key, result)) is not None:
             source = f"the checkpoint in the database (size {checkpoint.size})"
             expected.append(ExpectedRoot(checkpoint.size, checkpoint.root, False, source))
             if key is not None:
@@ -68,7 +68,7 @@ def read_expected_roots(
     return expected
 
 
-def _opened(
+def _open_checkpoint(
     stored: StoredCheckpoint, key: PublicKey | None, result: Verification
 ) -> Checkpoint | None:
     try:

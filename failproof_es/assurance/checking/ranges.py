@@ -79,13 +79,13 @@ def parts(tiles: Sequence[Tile], first: int, after: int | None) -> Iterator[Tile
             break
         full.append(tile)
         if len(full) == TILES_AT_ONCE:
-            yield (part := _part(full, after))
+            yield (part := _tile_range(full, after))
             full, after = [], part.last
     if full:
-        yield _part(full, after)
+        yield _tile_range(full, after)
 
 
-def _part(tiles: Sequence[Tile], after: int | None) -> TileRange:
+def _tile_range(tiles: Sequence[Tile], after: int | None) -> TileRange:
     positions = [array("q", tile.positions or ()).tobytes() for tile in tiles]
     return TileRange(after, positions, [tile.hashes for tile in tiles])
 

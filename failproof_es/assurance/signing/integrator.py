@@ -41,7 +41,7 @@ def integrate(connection: Connection) -> int:
         with connection.transaction():
             ledger.lock(connection)
             edge = _edge(connection)
-            count, filled = _take(connection, edge)
+            count, filled = _add_next_events(connection, edge)
             with _refusals():
                 ledger.add_tiles(connection, filled)
         if count < _BATCH:
@@ -62,7 +62,7 @@ def sign_checkpoint(connection: Connection, key: SigningKey, kept_in: str | None
         # Read under the lock: to keep a later checkpoint, others would have to sign first.
         kept_checkpoint = None if kept_in is None else read_kept(kept_in, key.public)
         edge = _edge(connection)
-        _, filled = _take(connection, edge)
+        _, filled = _add_next_events(connection, edge)
         with _refusals():
             ledger.add_tiles(connection, [*filled, *edge.partial()])
         signed_before = _continued_checkpoint(connection, edge, key)
@@ -100,7 +100,7 @@ def _refusals() -> Iterator[None]:
         ) from None
 
 
-def _take(connection: Connection, edge: Edge) -> tuple[int, list[Tile]]:
+def _add_next_events(connection: Connection, edge: Edge) -> tuple[int, list[Tile]]:
     """Add the next events to the edge; return how many, and the tiles that they filled."""
     filled: list[Tile] = []
     count = 0

@@ -97,7 +97,7 @@ def has_key(path: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise _unusable(path, error) from None
+        raise _unusable_key_file(path, error) from None
 
 
 def create_key(path: Path, name: str, kind: Kind) -> SigningKey:
@@ -155,7 +155,7 @@ def read_key(path: Path, kind: Kind) -> SigningKey:
             )
         key = SigningKey.parse(text)
     except (OSError, UnicodeDecodeError, NoteError) as error:
-        raise _unusable(path, error) from None
+        raise _unusable_key_file(path, error) from None
     _check_kind(key.public, kind)
     return key
 
@@ -212,7 +212,7 @@ def _check_kind(key: PublicKey, kind: Kind) -> None:
         )
 
 
-def _unusable(path: Path, error: Exception) -> InvalidInput:
+def _unusable_key_file(path: Path, error: Exception) -> InvalidInput:
     reason = "it is not text" if isinstance(error, UnicodeDecodeError) else error
     return InvalidInput.because(
         "signing-key-unusable",

@@ -27,7 +27,7 @@ async def told_alive(file: Path | None) -> AsyncIterator[None]:
     `InvalidInput` if the first touch of the file fails.
     """
     try:
-        _touch(file)
+        _touch_file(file)
     except OSError as error:
         raise InvalidInput.because(
             "file-unwritable",
@@ -46,12 +46,12 @@ async def told_alive(file: Path | None) -> AsyncIterator[None]:
 async def _report_alive(file: Path | None) -> None:
     while True:
         with contextlib.suppress(OSError):  # a full disk: the supervisor sees an old file
-            _touch(file)
+            _touch_file(file)
         _tell_systemd("WATCHDOG=1")
         await asyncio.sleep(EVERY_S)
 
 
-def _touch(file: Path | None) -> None:
+def _touch_file(file: Path | None) -> None:
     if file is not None:
         file.touch()
 

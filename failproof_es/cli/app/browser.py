@@ -16,7 +16,7 @@ def open_page(url: str) -> None:
     Prints that none opens where there is no screen, and in CI. The caller printed the address.
     """
     if _has_screen():
-        Thread(target=_open, args=(url,), name="browser", daemon=True).start()
+        Thread(target=_open_url, args=(url,), name="browser", daemon=True).start()
     else:
         _say_none()
 
@@ -33,7 +33,7 @@ def _has_screen() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _open(url: str) -> None:
+def _open_url(url: str) -> None:
     """Open it: a browser named by BROWSER may run until it is closed."""
     try:
         is_open = webbrowser.open(url)

@@ -285,7 +285,7 @@ class _DialectShape:
         if not runs:
             return
         ids = [run.run_id for run in runs]
-        prompts = list(dict.fromkeys(prompt for run in runs for prompt in _planned(run)))
+        prompts = list(dict.fromkeys(prompt for run in runs for prompt in _planned_prompts(run)))
         for collection, statement in self.export.collections.items():
             lines = documents(runs[0].connection, statement, ids, prompts)
             name = PurePosixPath(f"{export.prefix}_{collection}.jsonl")
@@ -301,7 +301,7 @@ def _counting(lines: Iterator[bytes]) -> Any:
     return make
 
 
-def _planned(run: RecordedRun) -> Iterator[UUID]:
+def _planned_prompts(run: RecordedRun) -> Iterator[UUID]:
     for chunk in range(run.run.chunks):
         for digest in read_chunk(run.connection, run.run_id, chunk):
             yield prompt_id(digest)

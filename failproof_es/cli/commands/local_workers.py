@@ -86,7 +86,7 @@ class LocalWorkers:
         run_id = await self.begin(say)
         over = asyncio.Event()
         telling = asyncio.create_task(
-            self._tell(run_id, after, observe, on_carried_over, over), name="told"
+            self._report_events(run_id, after, observe, on_carried_over, over), name="told"
         )
         try:
             with _folder_for_checks() as folder:
@@ -230,7 +230,7 @@ class LocalWorkers:
         finally:
             await asyncio.to_thread(leases.close)
 
-    async def _tell(
+    async def _report_events(
         self,
         run_id: UUID,
         position: int,
@@ -240,7 +240,7 @@ class LocalWorkers:
     ) -> None:
         """Report the workers' new events after `position`, until `over` is set and all are read."""
         reader = RetryingReader(self.store)
-        observed = await reader.read(_observed, run_id, shows_progress=self.shows_progress)
+        observed = await reader.read(_observed_topics, run_id, shows_progress=self.shows_progress)
         reads_left = _MOST_READ_AFTERWARDS
         while True:
             last = over.is_set()
@@ -277,7 +277,9 @@ def _folder_for_checks() -> Iterator[str | None]:
         yield folder
 
 
-def _observed(connection: Connection, run_id: UUID, *, shows_progress: bool) -> Sequence[str]:
+def _observed_topics(
+    connection: Connection, run_id: UUID, *, shows_progress: bool
+) -> Sequence[str]:
     """The topics of events to report.
 
     With `shows_progress` those that the progress depends on, else those of partial results files,

@@ -398,7 +398,7 @@ def _usual_row(
     return {
         **cells_of(RecordedResult.of(planned, run), names),
         "question": _question(planned),
-        "added": _added(outcome, scorers),
+        "added": _added_scores(outcome, scorers),
         "why": why,
         "answer": answer,
         "planned": planned,
@@ -441,7 +441,7 @@ def _print_whole(whole: RunShape, results: list[dict[str, Any]], output_format: 
         print_rows(results, (), output_format)
 
 
-def _added(outcome: EvaluationOutcome, scorers: Sequence[str]) -> str | None:
+def _added_scores(outcome: EvaluationOutcome, scorers: Sequence[str]) -> str | None:
     """The numbers that these scorers added, each with its name, as text; `None` without any."""
     numbers = (
         (name, value)

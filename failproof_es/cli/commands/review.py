@@ -156,7 +156,7 @@ def run_(run: str, reviewer: str, only: Choice, again: bool, unblind: bool, **op
         try:
             with ExitStack() as stack:
                 for number, key in enumerate(keys, 1):
-                    evaluation = _one(connection, key)
+                    evaluation = _read_reviewed_evaluation(connection, key)
                     place = f"{number} of {len(keys)}"
                     show(evaluation, dialect, place, unblind=unblind)
                     if opinion := ask(checklist(evaluation.recorded.case.expectation)):
@@ -388,7 +388,7 @@ def disagreements(run: str | None, output_format: Format) -> None:
     found.say_totals()
 
 
-def _one(connection: Connection, key: EvaluationKey) -> ReviewedEvaluation:
+def _read_reviewed_evaluation(connection: Connection, key: EvaluationKey) -> ReviewedEvaluation:
     return next(finished_evaluations(connection, read_evaluations(connection, [key])))
 
 

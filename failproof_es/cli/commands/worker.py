@@ -134,7 +134,7 @@ def worker(
         rules_of(name)  # raises `InvalidInput` without such a provider
     raise_descriptor_limit()
     # The process that it is attached to has reached the database, so this one retries.
-    store, run_id = Outage().retry(partial(_open, run)) if attached else _open(run)
+    store, run_id = Outage().retry(partial(_open_store, run)) if attached else _open_store(run)
     with store:
         if run is not None and run_id is None:
             return
@@ -152,7 +152,9 @@ def worker(
                 keeper = stack.enter_context(CheckpointSigner(store))
                 stack.enter_context(following(store))
             observe = stack.enter_context(telemetry_of_worker(store, otlp, otel_content))
-            working = _work(store, options, alive_file, observe, quiet=quiet, attached=attached)
+            working = _work_until_done(
+                store, options, alive_file, observe, quiet=quiet, attached=attached
+            )
             done = event_loop.run(working)
         ended = [] if attached else _read_ended(store, done.joined if run_id is None else {run_id})
     if keeper is not None:
@@ -162,7 +164,7 @@ def worker(
     _require_work(done, run_id, drain=drain)
     code = ExitCode.DONE
     for state in ended:
-        code = _worse(code, _report_end(state, done, is_chosen=run_id is not None))
+        code = _worse_exit_code(code, _report_end(state, done, is_chosen=run_id is not None))
     if keeper is not None and keeper.changed is not None:
         code = ExitCode.FAILED
     if code is not ExitCode.DONE:
@@ -201,7 +203,7 @@ def _report_end(state: Run, done: Worker, *, is_chosen: bool) -> ExitCode:
     return code
 
 
-def _worse(one: ExitCode, other: ExitCode) -> ExitCode:
+def _worse_exit_code(one: ExitCode, other: ExitCode) -> ExitCode:
     """The worse of two exit codes: a failure, then a gate that is not met."""
     return max((one, other), key=(ExitCode.DONE, ExitCode.GATE_NOT_MET, ExitCode.FAILED).index)
 
@@ -220,7 +222,7 @@ def _describe(state: Run) -> str:
     return describe_end(state)
 
 
-def _open(run: str | None) -> tuple[Store, UUID | None]:
+def _open_store(run: str | None) -> tuple[Store, UUID | None]:
     """Open the store; with it the id of the run to join.
 
     The id is `None` if `run` is, or if that run has ended. Raises `InvalidInput` if workers cannot
@@ -256,7 +258,7 @@ def _run_to_join(store: Store, run: str) -> UUID | None:
     return run_id
 
 
-async def _work(
+async def _work_until_done(
     store: Store,
     options: WorkerOptions,
     alive_file: Path | None,

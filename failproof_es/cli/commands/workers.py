@@ -95,7 +95,7 @@ def workers(clear: str | None, output_format: Format) -> None:
             for refusal in row["refuses"]:
                 click.echo(f"worker {row['worker_id'][:8]} refuses {refusal}")
         if shares:
-            print_table([{**share, "now": _now(share)} for share in shares], _LIMITS)
+            print_table([{**share, "now": _share_status(share)} for share in shares], _LIMITS)
     else:
         print_rows(rows, _COLUMNS, output_format)
 
@@ -137,7 +137,7 @@ def _row(worker: WorkerRecord) -> dict[str, Any]:
     }
 
 
-def _now(share: dict[str, Any]) -> str | None:
+def _share_status(share: dict[str, Any]) -> str | None:
     if share["held_s"] >= 1:
         return f"left alone for {share['held_s']:.0f} s"
     return "waits" if share["waiting"] else None

@@ -130,7 +130,7 @@ def _models(state: ProgressState, width: int, *, verbose: bool) -> RenderableTyp
     rows = [(model.key, model.finished, model.planned) for model in models]
     if len(rows) > 1:
         rows.append((TOTAL, state.finished, state.planned))
-    done = max(len(_done(finished, planned)) for _, finished, planned in rows)
+    done = max(len(_finished_text(finished, planned)) for _, finished, planned in rows)
     longest = max(cell_len(one_line(key)) for key, _, _ in rows)
     names = min(max(longest, len("model")), _LONGEST_NAME)
     columns = {
@@ -139,13 +139,13 @@ def _models(state: ProgressState, width: int, *, verbose: bool) -> RenderableTyp
     }
     text_width = names + done + sum(columns.values()) + 2 * (len(columns) + 2)
     if text_width + _NARROWEST_BAR <= width:
-        return _wide(rows, of_models, columns, min(width - text_width, _WIDEST_BAR))
+        return _wide_table(rows, of_models, columns, min(width - text_width, _WIDEST_BAR))
     names = min(names, max(width - done - 4, 1))
     bar = max(min(width - names - done - 4, _WIDEST_BAR), 1)
-    return Group(*_narrow(rows, of_models, names, bar))
+    return Group(*_narrow_tables(rows, of_models, names, bar))
 
 
-def _wide(
+def _wide_table(
     rows: list[tuple[str, int, int]],
     of_models: dict[str, dict[str, str]],
     columns: dict[str, int],
@@ -162,13 +162,13 @@ def _wide(
         table.add_row(
             Text(one_line(key)),
             _bar(finished, planned, bar),
-            _done(finished, planned),
+            _finished_text(finished, planned),
             *(cells.get(name, "") for name in columns),
         )
     return table
 
 
-def _narrow(
+def _narrow_tables(
     rows: list[tuple[str, int, int]], of_models: dict[str, dict[str, str]], names: int, bar: int
 ) -> list[RenderableType]:
     lines: list[RenderableType] = []
@@ -177,7 +177,9 @@ def _narrow(
         line.add_column(width=names, no_wrap=True, overflow="ellipsis")
         line.add_column(width=bar)
         line.add_column(no_wrap=True)
-        line.add_row(Text(one_line(key)), _bar(finished, planned, bar), _done(finished, planned))
+        line.add_row(
+            Text(one_line(key)), _bar(finished, planned, bar), _finished_text(finished, planned)
+        )
         lines.append(line)
         if cells := of_models.get(key):
             lines.append(Padding(Text(phrases(cells)), (0, 0, 0, _INDENT)))
@@ -188,5 +190,5 @@ def _bar(finished: int, planned: int, width: int) -> ProgressBar:
     return ProgressBar(total=max(planned, 1), completed=min(finished, planned), width=width)
 
 
-def _done(finished: int, planned: int) -> str:
+def _finished_text(finished: int, planned: int) -> str:
     return f"{finished:,}/{planned:,} {percent_done(finished, planned)}"

@@ -42,7 +42,7 @@ def rows_document(comparison: RowComparison | None) -> dict[str, Any] | None:
         "projections": comparison.projections,
         "not_compared": comparison.not_compared,
         "rows": comparison.rows,
-        "changed": [_row(row) for row in _listed(comparison.changed)],
+        "changed": [_row(row) for row in _listed_rows(comparison.changed)],
         "changed_rows": len(comparison.changed),
         "not_as_installed": comparison.not_as_installed,
         "remedy": _remedy(comparison),
@@ -54,7 +54,7 @@ def _remedy(comparison: RowComparison) -> str | None:
     return _REMEDY if comparison.deviations else None
 
 
-def _listed(changed: Sequence[ChangedRow]) -> list[ChangedRow]:
+def _listed_rows(changed: Sequence[ChangedRow]) -> list[ChangedRow]:
     of_tables = groupby(changed, key=lambda row: row.table)
     return [row for _, rows in of_tables for row in islice(rows, _MOST_LISTED)]
 
@@ -65,7 +65,7 @@ def _row(row: ChangedRow) -> dict[str, Any]:
 
 def print_comparison(comparison: RowComparison) -> None:
     """Print each changed row, and how many agree with the log."""
-    changed, listed = comparison.changed, _listed(comparison.changed)
+    changed, listed = comparison.changed, _listed_rows(comparison.changed)
     for what in comparison.not_as_installed:
         click.echo(one_line(f"among the read models, {what}"))
     for row in listed:

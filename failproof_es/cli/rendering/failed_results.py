@@ -51,13 +51,13 @@ def _two_lines(planned: PlannedOutcome) -> Iterator[str]:
     again = f" ({repetition})" if repetition > 1 else ""
     name = one_line(f"{case.names[1]}{again} {planned.outcome.model_key}")
     (label, text), *others = expected_beside_got(planned)
-    yield _cut(f"  {shortened(name, _NAME_WIDTH)}: {label} {_in_one_line(text)}")
+    yield _shorten(f"  {shortened(name, _NAME_WIDTH)}: {label} {_in_one_line(text)}")
     if others:
         label, text = others[0]
-        yield _cut(f"    {label} {_in_one_line(text)}")
+        yield _shorten(f"    {label} {_in_one_line(text)}")
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     """The text in at most `_WIDTH` columns of a terminal."""
     return text if cell_len(text) <= _WIDTH else with_end_cut(text, _WIDTH)
 

@@ -179,7 +179,7 @@ def print_table(
             for row in page
         ]
         texts = [
-            [(label, text if below.whole_texts else _cut(text)) for label, text in details(row)]
+            [(label, text if below.whole_texts else _shorten(text)) for label, text in details(row)]
             if details
             else []
             for row in page
@@ -226,7 +226,7 @@ def _print_page(
         kept_cells = [[row[at] for at in kept] for row in cells]
         if (layout := fitting_layout(kept_columns, kept_cells, console.width)) is not None:
             below = [
-                _below([(columns[at], row[at]) for at in folded], own)
+                _part_below([(columns[at], row[at]) for at in folded], own)
                 for row, own in zip(cells, texts, strict=True)
             ]
             _print_folded(console, kept_columns, kept_cells, below, layout, most_phrases)
@@ -258,7 +258,7 @@ def _print_folded(
         for phrase in _phrase_lines(phrases, console.width - indent, most_phrases):
             console.print(Padding(Text(phrase, style="dim"), (0, 0, 0, indent)))
         if texts:
-            console.print(Padding(_labelled(texts), (0, 0, 1, 3), expand=False))
+            console.print(Padding(_labelled_texts(texts), (0, 0, 1, 3), expand=False))
     console.print()
 
 
@@ -273,7 +273,7 @@ def _phrase_lines(phrases: Sequence[str], width: int, most: int | None) -> Seque
     return [*filled[: most - 1], with_end_cut(filled[most - 1], width)]
 
 
-def _below(folded: Sequence[tuple[Column, str]], texts: Sequence[tuple[str, str]]) -> _Below:
+def _part_below(folded: Sequence[tuple[Column, str]], texts: Sequence[tuple[str, str]]) -> _Below:
     """The part to print below a row with these folded cells and these texts."""
     filled = [(column, value) for column, value in folded if value not in _NOTHING]
     own_texts = [(column.heading, value) for column, value in filled if column.is_text]
@@ -281,7 +281,7 @@ def _below(folded: Sequence[tuple[Column, str]], texts: Sequence[tuple[str, str]
     return _Below(phrases, [*own_texts, *texts])
 
 
-def _labelled(texts: Sequence[tuple[str, str]]) -> Table:
+def _labelled_texts(texts: Sequence[tuple[str, str]]) -> Table:
     """Texts with their labels, one below the other; line breaks are kept."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(no_wrap=True)
@@ -291,7 +291,7 @@ def _labelled(texts: Sequence[tuple[str, str]]) -> Table:
     return table
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     """The text in at most `LONGEST_CELL` characters and `_MOST_LINES_BELOW` lines."""
     shown = shortened(text, LONGEST_CELL).split("\n")
     more = ["…"] if len(shown) > _MOST_LINES_BELOW else []
@@ -323,13 +323,13 @@ def _print_records(
 ) -> None:
     for row, own in zip(cells, texts, strict=True):
         headed_cells = zip((column.heading for column in columns), row, strict=True)
-        console.print(_labelled([*(pair for pair in headed_cells if pair[1]), *own]))
+        console.print(_labelled_texts([*(pair for pair in headed_cells if pair[1]), *own]))
         console.print()
 
 
 def print_facts(facts: dict[str, Any]) -> None:
     """Print values by name on stdout, one below the other, `-` for `None`."""
-    stdout_console().print(_labelled([(name, cell(value)) for name, value in facts.items()]))
+    stdout_console().print(_labelled_texts([(name, cell(value)) for name, value in facts.items()]))
 
 
 def stdout_console() -> Console:

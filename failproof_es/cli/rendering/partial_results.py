@@ -109,7 +109,9 @@ class PartialResultsWriter:
         self._run_id: UUID | None = None
         self._wake = threading.Event()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="partial-results", daemon=True)
+        self._thread = threading.Thread(
+            target=self._write_results, name="partial-results", daemon=True
+        )
 
     def observe(self, event: Event) -> None:
         """Wake the thread if the event, which is recorded already, ends an evaluation."""
@@ -131,7 +133,7 @@ class PartialResultsWriter:
         self._wake.set()
         self._thread.join()
 
-    def _work(self) -> None:
+    def _write_results(self) -> None:
         if not self._woken() or self._run_id is None:
             return
         try:

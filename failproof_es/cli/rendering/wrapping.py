@@ -26,7 +26,7 @@ def wrapped(text: str, width: int | None) -> str:
     """
     if width is None:
         return text
-    return "\n".join(part for line in text.split("\n") for part in _parts(line, width))
+    return "\n".join(part for line in text.split("\n") for part in _wrap_line(line, width))
 
 
 def with_end_cut(text: str, width: int) -> str:
@@ -34,7 +34,7 @@ def with_end_cut(text: str, width: int) -> str:
     return chop_cells(text, max(width - 1, 1))[0] + "…"
 
 
-def _parts(line: str, width: int) -> Iterator[str]:
+def _wrap_line(line: str, width: int) -> Iterator[str]:
     if cell_len(line) <= width:
         yield line
         return

@@ -89,7 +89,7 @@ def ask(items: Sequence[Item]) -> ReviewInput | None:
                 ReviewedItem(item=item.key, verdict=item_verdict(item.key, answer))
             )
     click.echo("\nAll in all:")
-    verdict = _overall(tuple(reviewed_items))
+    verdict = _ask_overall_verdict(tuple(reviewed_items))
     if verdict is None:
         return None
     observed = _prompt(f"severity observed ({', '.join(SEVERITIES)}, or nothing)", severity)
@@ -98,7 +98,7 @@ def ask(items: Sequence[Item]) -> ReviewInput | None:
     return ReviewInput(verdict, tuple(reviewed_items), observed, tagged, notes.strip())
 
 
-def _overall(items: tuple[ReviewedItem, ...]) -> ReviewVerdict | None:
+def _ask_overall_verdict(items: tuple[ReviewedItem, ...]) -> ReviewVerdict | None:
     def read(text: str) -> str:
         answer = word(text, (*VERDICTS, SKIP, _QUIT))
         if answer == "pass" and (broken := ReviewInput("pass", items).broken_items):

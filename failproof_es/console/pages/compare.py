@@ -207,7 +207,7 @@ def every_pair(request: PageRequest[CompareQuery]) -> Iterator[ComparedPair]:
     if not sides:
         return iter(())
     compared = ComparedRuns(request.connection, *map(_id, runs), most=_most_cases(sides))
-    listed = _listed(request.query, sides)
+    listed = _listed_sides(request.query, sides)
     if listed is None:
         listed = compared.most_changed(sides)
     return compared.pairs(*sides[listed], request.query.show)
@@ -304,11 +304,11 @@ def _compare_sides(
     if not sides:
         return RunComparison((), (), (), (), 0)
     return compared.compare(
-        sides, query.show, listed=_listed(query, sides), after=after, limit=query.limit + 1
+        sides, query.show, listed=_listed_sides(query, sides), after=after, limit=query.limit + 1
     )
 
 
-def _listed(query: CompareQuery, sides: list[tuple[Side, Side]]) -> int | None:
+def _listed_sides(query: CompareQuery, sides: list[tuple[Side, Side]]) -> int | None:
     """The sides whose pairs are listed; `None`: those with the most pairs that differ."""
     return 0 if query.model is not None or len(sides) == 1 else None
 

@@ -83,14 +83,14 @@ def read_cost(request: PageRequest[Query]) -> RunCostPage:
         answers=spent.answers,
         by_asked=tuple(costs_of(summary)),
         uses=tuple(uses_of(connection, request.reader, summary)),
-        waste=tuple(_waste(summary)),
+        waste=tuple(_waste_by_model(summary)),
         attempts=attempt_costs(connection, request.reader, summary),
         carried_over=summary.asking().carried_over,
         prices=tuple(_prices(run)),
     )
 
 
-def _waste(summary: RunSummary) -> Iterator[Waste]:
+def _waste_by_model(summary: RunSummary) -> Iterator[Waste]:
     for model in summary.models:
         asking = summary.asking(model)
         yield Waste(

@@ -164,12 +164,12 @@ def _envelope(event: RecordedEvent | ListedEvent, number: int | None) -> Envelop
         run_id=event.run_id,
         run_number=number,
         recorded_at=event.recorded_at,
-        says=event.says if isinstance(event, ListedEvent) else _says(event),
+        says=event.says if isinstance(event, ListedEvent) else _event_line(event),
         bytes=None if isinstance(event, ListedEvent) else len(event.state),
     )
 
 
-def _says(event: RecordedEvent) -> str:
+def _event_line(event: RecordedEvent) -> str:
     try:
         return line_of(event.topic, event.upcast_payload())[:2000]
     except UnreadableState:

@@ -205,7 +205,7 @@ def read_matrix(request: PageRequest[MatrixQuery]) -> MatrixPage:
             first=query.after is None,
             next=None if page.following is None else cursor(*page.following),
         ),
-        shown=None if query.show is None else _show(request, run_id, query.show, rows),
+        shown=None if query.show is None else _show_evaluation(request, run_id, query.show, rows),
     )
 
 
@@ -287,7 +287,7 @@ def _case_shown(row: MatrixRow, case: Case | None) -> MatrixCase:
     )
 
 
-def _show(
+def _show_evaluation(
     request: PageRequest[MatrixQuery], run_id: UUID, evaluation_id: UUID, rows: Sequence[MatrixCase]
 ) -> ShownEvaluation:
     """The evaluation beside the matrix. Raises `InvalidInput` where the run has none of this id."""

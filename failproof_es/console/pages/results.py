@@ -239,18 +239,22 @@ def position_of_results(request: PageRequest[Any]) -> int:
 
 def read_result_cursor(text: str | None) -> ResultKey | None:
     """The key in the cursor of a list of results. Raises `BadParameter`."""
-    return None if text is None else ResultKey(*read_cursor(text, _small, _big, UUID, _small))
+    return (
+        None
+        if text is None
+        else ResultKey(*read_cursor(text, _parse_small, _parse_big, UUID, _parse_small))
+    )
 
 
-def _small(text: str) -> int:
-    return _within(text, 6)
+def _parse_small(text: str) -> int:
+    return _parse_number(text, 6)
 
 
-def _big(text: str) -> int:
-    return _within(text, 2**63 - 1)
+def _parse_big(text: str) -> int:
+    return _parse_number(text, 2**63 - 1)
 
 
-def _within(text: str, most: int) -> int:
+def _parse_number(text: str, most: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= most):
         raise ValueError(text)
     return int(text)

@@ -261,7 +261,7 @@ def attempt_shown(
         error_kind=None if error is None else error.kind,
         message=None
         if message is None or exchange.error is None
-        else text_shown(message, _part(key, f"message-{exchange.error.row.position}")),
+        else text_shown(message, _text_url(key, f"message-{exchange.error.row.position}")),
         response=None
         if came is None or back is None or back.body is None
         else _reply_body(key, came.row.position, back),
@@ -293,13 +293,13 @@ def imported_shown(history: Sequence[ReadEvent], says: str | None) -> ImportedSh
     return None
 
 
-def _part(key: EvaluationKey, name: str) -> str:
+def _text_url(key: EvaluationKey, name: str) -> str:
     return to("evaluations", key.evaluation_id, "texts", name)
 
 
 def _request_body(key: EvaluationKey, exchange: Exchange) -> BodyShown:
     position, sent = exchange.sent.row.position, exchange.body
-    whole = _part(key, f"body-{position}")
+    whole = _text_url(key, f"body-{position}")
     return BodyShown(
         position=position,
         raw=text_shown(sent.text, whole),
@@ -313,7 +313,7 @@ def _request_body(key: EvaluationKey, exchange: Exchange) -> BodyShown:
 def _reply_body(
     key: EvaluationKey, position: int, event: ResponseReceived | ErrorRecorded
 ) -> BodyShown:
-    whole, withheld = _part(key, f"body-{position}"), event.withheld
+    whole, withheld = _text_url(key, f"body-{position}"), event.withheld
     return BodyShown(
         position=position,
         raw=text_shown(body_text(event) or "", whole),

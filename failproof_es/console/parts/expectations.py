@@ -32,10 +32,10 @@ class ExpectationShown(Document):
 def shown_expectations(case: Case, outcome: EvaluationOutcome) -> tuple[ExpectationShown, ...]:
     """The expectations of the case: unmet ones first, then undecided ones."""
     stated = expectations_of(case, outcome)
-    return tuple(map(_shown, sorted(stated, key=lambda one: _ORDER.index(one.met))))
+    return tuple(map(_shown_expectation, sorted(stated, key=lambda one: _ORDER.index(one.met))))
 
 
-def _shown(one: Expectation) -> ExpectationShown:
+def _shown_expectation(one: Expectation) -> ExpectationShown:
     if one.got is None:
         return ExpectationShown(expected=text_shown(one.expected, None), got=None, met=one.met)
     expected, got = compared_texts(one.expected, one.got, None if one.met else one.text)

@@ -69,7 +69,7 @@ class ReadAhead:
     def _read_pieces(self) -> None:
         try:
             for piece in self._pieces:
-                if not self._put(piece.encode()):
+                if not self._keep_piece(piece.encode()):
                     break
         except Exception as error:
             self._error = error
@@ -81,7 +81,7 @@ class ReadAhead:
                     self._over = True
                     self._changed.notify_all()
 
-    def _put(self, piece: bytes) -> bool:
+    def _keep_piece(self, piece: bytes) -> bool:
         """Keep a piece; return whether more are wanted."""
         with self._changed:
             if self._left:

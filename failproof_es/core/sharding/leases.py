@@ -35,7 +35,7 @@ Leases = Mapping[int, LeaseRow]
 """The leases of one run, by shard. A shard that was never claimed is missing."""
 
 
-def _never(session: int) -> bool:
+def _no_session_has_ended(session: int) -> bool:
     return False
 
 
@@ -48,7 +48,7 @@ def claim(
     session: int | None = None,
     alone: bool = False,
     after_epoch: int | None = None,
-    is_gone: Callable[[int], bool] = _never,
+    is_gone: Callable[[int], bool] = _no_session_has_ended,
 ) -> tuple[Leases, int | None]:
     """The leases after a claim of `shard`, and its epoch; unchanged, and `None`, if it fails.
 

@@ -89,10 +89,10 @@ def decoded_forms(text: str) -> Iterator[DecodedForm]:
     if _BRACE.search(text) is None:
         return
     for _ in range(_MOST_LAYERS):
-        loose = _replaced(form, _LOOSE, _as_json)
+        loose = _replace_matches(form, _LOOSE, _as_json)
         if loose is not None:
             yield loose
-        plain = _replaced(form, _HIDDEN, _plain)
+        plain = _replace_matches(form, _HIDDEN, _decode_match)
         if plain is None:
             return
         yield plain
@@ -106,7 +106,7 @@ def folded(text: str) -> DecodedForm:
     """
     form = DecodedForm(text)
     for _ in range(_MOST_LAYERS):
-        plain = _replaced(form, _HIDDEN, _plain)
+        plain = _replace_matches(form, _HIDDEN, _decode_match)
         if plain is None or plain.text == form.text:
             return form
         form = plain
@@ -121,7 +121,7 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset({folded(text).text, *(form.text for form in decoded_forms(text))})
 
 
-def _replaced(
+def _replace_matches(
     form: DecodedForm, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str]
 ) -> DecodedForm | None:
     """The form with each match of the pattern replaced; `None` if there is no match."""
@@ -141,7 +141,7 @@ def _replaced(
     return DecodedForm("".join([*pieces, form.text[copied:]]), form, starts, shifts)
 
 
-def _plain(match: re.Match[str]) -> str:
+def _decode_match(match: re.Match[str]) -> str:
     hidden = match[0]
     if hidden[0] == "\\":
         if hidden[1] in "ux" and len(hidden) > 2:

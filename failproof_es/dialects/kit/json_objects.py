@@ -152,7 +152,7 @@ class Objects:
         if sign in ("}", "]"):
             return self._close(stack, sign, token.end())
         if sign is not None:
-            return _separate(top, sign)
+            return _accept_separator(top, sign)
         return _take_scalar(top, token)
 
     def _close(self, stack: list[_OpenLevel], sign: str, end: int) -> bool:
@@ -177,7 +177,7 @@ class Objects:
                 self._decoded[container.start] = BrokenObject(place, is_cut, len(stack) - level)
 
 
-def _separate(top: _OpenLevel, sign: str) -> bool:
+def _accept_separator(top: _OpenLevel, sign: str) -> bool:
     if sign == ":":
         if top.expects != _COLON:
             return False

@@ -40,7 +40,7 @@ def closest_known_key(
     for name in known_keys:
         known_words = _words(name)
         plain, other = "".join(words), "".join(known_words)
-        slips = 0 if sorted(words) == sorted(known_words) else _slips(plain, other)
+        slips = 0 if sorted(words) == sorted(known_words) else _count_typos(plain, other)
         bound = max(1, len(other) // _CHARACTERS_PER_SLIP) if len(other) > 2 else 0
         if slips > bound and name not in present_keys and words == known_words[:1] != known_words:
             slips = bound
@@ -114,7 +114,7 @@ def _words(key: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(key)]
 
 
-def _slips(one: str, other: str) -> int:
+def _count_typos(one: str, other: str) -> int:
     """The number of characters left out, added, changed, or swapped with their neighbour."""
     before: list[int] = []
     row = list(range(len(other) + 1))

@@ -90,7 +90,7 @@ class EvaluationDrive:
         Returns the numbers of planned, scored and abandoned evaluations. An error does not raise:
         `why` returns it.
         """
-        tally = Tally(self._planned())
+        tally = Tally(self._count_planned())
         self._turned_away.clear()  # a new phase tries them again
         unfinished = PendingEvaluations(
             self.run,
@@ -110,7 +110,7 @@ class EvaluationDrive:
         most = min(self.configuration.execution.parallel_workers, max(1, tally.planned))
         self._workers = [
             asyncio.create_task(
-                self._work(interpreter, queue, phase, tally, server), name=f"worker-{n}"
+                self._drive_queue(interpreter, queue, phase, tally, server), name=f"worker-{n}"
             )
             for n in range(most)
             for server, queue in enumerate(queues)
@@ -148,7 +148,7 @@ class EvaluationDrive:
         unfinished = plural(len(self._turned_away), "evaluation")
         return Halted(f"{unfinished} left unfinished; {self._turned_away[0]}")
 
-    def _planned(self) -> int:
+    def _count_planned(self) -> int:
         """The number of planned evaluations in `part`, of all models.
 
         A part consists of pieces, each a case or one repetition of a case. Every piece has as many
@@ -183,7 +183,7 @@ class EvaluationDrive:
             spending=self.spending,
         )
 
-    async def _work(
+    async def _drive_queue(
         self, interpreter: Interpreter, queue: WorkQueue, phase: Phase, tally: Tally, server: int
     ) -> None:
         try:

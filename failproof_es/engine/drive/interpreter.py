@@ -187,7 +187,7 @@ class Interpreter:
             try:
                 if not self.may_send():
                     break
-                prepared = self._prepared(state, case, action, target)
+                prepared = self._prepare_request(state, case, action, target)
                 request = _request(header, state, action, target, prepared, bodies)
                 permit = target.limiter.reserve_tokens(request)
                 affordable = permit is not None and self._reserve(request)
@@ -280,7 +280,7 @@ class Interpreter:
             )
         return target
 
-    def _prepared(
+    def _prepare_request(
         self, state: Evaluation, case: Case, action: Send, target: Target
     ) -> PreparedRequest:
         try:

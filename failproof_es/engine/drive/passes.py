@@ -54,7 +54,7 @@ class Submissions:
         stopped = asyncio.ensure_future(stop.wait())
         try:
             while not stop.is_set():
-                if key := self._first(models):
+                if key := self._take_first(models):
                     yield key
                 elif self._closed:
                     return
@@ -63,7 +63,7 @@ class Submissions:
         finally:
             stopped.cancel()
 
-    def _first(self, models: Sequence[str]) -> EvaluationKey | None:
+    def _take_first(self, models: Sequence[str]) -> EvaluationKey | None:
         waiting = [queue for model in models if (queue := self._waiting.get(model))]
         return min(waiting, key=lambda queue: queue[0][0]).popleft()[1] if waiting else None
 

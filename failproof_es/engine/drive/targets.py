@@ -142,7 +142,7 @@ class Targets:
         models = {key: target.model for key, target in self.models.items()}
         return list(_by_account(models).values())
 
-    def _all(self) -> Sequence[Target]:
+    def _all_targets(self) -> Sequence[Target]:
         return [*self.models.values(), *self.judges.values()]
 
     def snapshots(self) -> tuple[ModelSnapshot, ...]:
@@ -158,7 +158,7 @@ class Targets:
 
         A name may occur more than once.
         """
-        return [name for target in self._all() for name in secret_variables(target.model)]
+        return [name for target in self._all_targets() for name in secret_variables(target.model)]
 
     def redactor(self) -> Redactor:
         """A redactor for the keys of all models and judges of the run."""
@@ -172,7 +172,7 @@ class Targets:
         too_short = set(self.redactor().too_short)
         sent = {
             variable: target.model
-            for target in reversed(self._all())
+            for target in reversed(self._all_targets())
             for variable in secret_variables(target.model)
             if variable in too_short and not _stays_here(target.model)
         }
@@ -205,14 +205,14 @@ class Targets:
                     offline=offline or not (run_classes or target.model.class_ is None),
                     looks=looks,
                 )
-                for target in self._all()
+                for target in self._all_targets()
             ),
             return_exceptions=True,
         )
         redactor = self.redactor()
         problems: list[Problem] = []
         remarks = []
-        for target, result in zip(self._all(), results, strict=True):
+        for target, result in zip(self._all_targets(), results, strict=True):
             if isinstance(result, UnlistedModel) and self._configuration.execution.allow_unlisted:
                 remarks.append(redactor.scrubbed(result.problems[0].message))
             elif isinstance(result, InvalidInput):
@@ -232,7 +232,7 @@ class Targets:
         Raises `InvalidInput`, without keys in its messages, if a model cannot be started.
         """
         try:
-            await asyncio.gather(*(target.provider.open() for target in self._all()))
+            await asyncio.gather(*(target.provider.open() for target in self._all_targets()))
         except InvalidInput as error:
             raise self.redactor().cleaned(error) from None
 
@@ -242,7 +242,7 @@ class Targets:
             share.leave(gate)
         self._shares.clear()
         await asyncio.gather(
-            *(target.provider.close() for target in self._all()), return_exceptions=True
+            *(target.provider.close() for target in self._all_targets()), return_exceptions=True
         )
 
 

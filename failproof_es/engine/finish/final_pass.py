@@ -114,7 +114,7 @@ def _compare_and_read_rest(
     """
     streams = SealedStreams(run.started.originator_id)
     validation, counts, run_scores = checked.validation, checked.counts, checked.scores
-    for windows in _planned(connection, run):
+    for windows in _planned_windows(connection, run):
         expected: dict[UUID, tuple[UUID, bytes]] = {}
         rests = [_take_checked(checked.streams, window, expected) for window in windows]
         _compare(connection, run, expected, streams)
@@ -130,7 +130,7 @@ def _compare_and_read_rest(
     return FinalScan(run, counts, run_scores, validation, streams, stream_count, filed)
 
 
-def _planned(connection: Connection, run: Run) -> Iterator[list[list[EvaluationKey]]]:
+def _planned_windows(connection: Connection, run: Run) -> Iterator[list[list[EvaluationKey]]]:
     """The planned evaluations in plan order: lists of up to `_WINDOWS_AT_ONCE` windows."""
     models = [model.key for model in run.started.models]
     for chunk in range(run.chunks):

@@ -187,7 +187,7 @@ def _begin(store: Store, run_id: UUID, gathered: GatheredRun) -> RunStarted:
         who=current_user(),
         where=current_host(),
     )
-    planned = to_events(_planned(EventHeader.of_run(run_id), gathered), {run_id: 1})
+    planned = to_events(_plan_events(EventHeader.of_run(run_id), gathered), {run_id: 1})
     return store.begin_run(draft, planned, cases.questions_asked)
 
 
@@ -211,7 +211,7 @@ def _configuration(
     }
 
 
-def _planned(header: EventHeader, gathered: GatheredRun) -> Iterator[Draft]:
+def _plan_events(header: EventHeader, gathered: GatheredRun) -> Iterator[Draft]:
     cases, source = gathered.cases.planned_cases, gathered.source
     questions = chunked(cases.questions())
     for chunk, digests in enumerate(chunked(cases.digests())):

@@ -76,7 +76,7 @@ class Selector:
 
     def rank(self, case: Case) -> None:
         """Take a case into the draw of the sample, if the patterns choose it."""
-        if not self._fits(case):
+        if not self._matches_patterns(case):
             return
         place = -rank(self._selection.seed or 0, case)
         if len(self._lowest) < (self._selection.sample or 0):
@@ -89,7 +89,7 @@ class Selector:
         self._total += 1
         if self._unmatched:
             self._note_values(case)
-        if not self._fits(case):
+        if not self._matches_patterns(case):
             return False
         is_chosen = self._is_within_bounds(case)
         self._kept += is_chosen
@@ -140,7 +140,7 @@ class Selector:
     def _has_bounds(self) -> bool:
         return self._selection.limit is not None or self._selection.sample is not None
 
-    def _fits(self, case: Case) -> bool:
+    def _matches_patterns(self, case: Case) -> bool:
         """Whether the patterns choose the case."""
         if any(self._matches(case, kind, glob) for kind, glob in self._patterns["exclude"]):
             return False

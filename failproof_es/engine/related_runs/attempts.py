@@ -157,7 +157,7 @@ def _read_attempts(connection: Connection, run_id: UUID, most: int | None) -> At
     other_attempts = [
         (other_id, place) for place, other_id in enumerate(ids, 1) if other_id != own.run_id
     ]
-    newest, much = _newest(other_attempts, most), _newest(related.overlapping, most)
+    newest, much = _newest_runs(other_attempts, most), _newest_runs(related.overlapping, most)
     return Attempts(
         own.digest,
         ids.index(own.run_id) + 1,
@@ -173,7 +173,7 @@ def _read_attempts(connection: Connection, run_id: UUID, most: int | None) -> At
     )
 
 
-def _newest(runs: Sequence[T], most: int | None) -> Sequence[T]:
+def _newest_runs(runs: Sequence[T], most: int | None) -> Sequence[T]:
     return runs if most is None else runs[max(len(runs) - most, 0) :]
 
 

@@ -100,7 +100,7 @@ def _encode_value(value: Any) -> Any:
 
 def case_differences(connection: Connection, left: Run, right: Run) -> CaseDifferences:
     """The differences of two runs' plans, by cases. Reads only cases that one plan lacks."""
-    digests = [_planned(connection, run) for run in (left, right)]
+    digests = [_planned_digests(connection, run) for run in (left, right)]
     shared = digests[0].keys() & digests[1].keys()
     mine, theirs = (
         _read_cases_by_id(connection, [d for d in side if d not in shared]) for side in digests
@@ -114,7 +114,7 @@ def case_differences(connection: Connection, left: Run, right: Run) -> CaseDiffe
     )
 
 
-def _planned(connection: Connection, run: Run) -> dict[str, None]:
+def _planned_digests(connection: Connection, run: Run) -> dict[str, None]:
     """The digests of a plan in order, each once."""
     run_id = run.started.originator_id
     return {digest: None for n in range(run.chunks) for digest in read_chunk(connection, run_id, n)}

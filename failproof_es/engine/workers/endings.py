@@ -28,7 +28,7 @@ class Endings:
         if run_id in self._tasks or len(self._tasks) >= MOST_AT_ONCE:
             return
         task = self._tasks[run_id] = asyncio.create_task(finish(), name=f"ending {run_id}")
-        task.add_done_callback(self._done)
+        task.add_done_callback(self._wake_after_end)
 
     def over(self) -> Iterator[tuple[UUID, asyncio.Task[bool]]]:
         """The runs and tasks that have ended since the last call.
@@ -43,6 +43,6 @@ class Endings:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         self._tasks.clear()
 
-    def _done(self, task: asyncio.Task[bool]) -> None:
+    def _wake_after_end(self, task: asyncio.Task[bool]) -> None:
         if not task.cancelled() and task.exception() is None and task.result():
             self._wake()

@@ -99,12 +99,12 @@ class ShardQueue:
         """Take the next job and return its shard; `None` if no job waits, or if the server is
         away."""
         with contextlib.suppress(psycopg.Error, *UNAVAILABLE):
-            while self.queues and (row := await asyncio.to_thread(self._take)) is not None:
+            while self.queues and (row := await asyncio.to_thread(self._take_job)) is not None:
                 if (shard := _shard_of(*row)) is not None:
                     return shard
         return None
 
-    def _take(self) -> tuple[object, object] | None:
+    def _take_job(self) -> tuple[object, object] | None:
         with self._store.lend() as connection:
             parameters = {"task": TASK, "queues": list(self.queues)}
             return connection.execute(query("take_job"), parameters).fetchone()

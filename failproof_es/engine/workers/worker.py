@@ -129,7 +129,7 @@ class Worker:
         self._begin_renewing(asyncio.get_running_loop(), released)
         try:
             with tuned_python():
-                await self._work()
+                await self._work_until_stopped()
         finally:
             released.set()
             await asyncio.to_thread(self._leases.close)
@@ -138,7 +138,7 @@ class Worker:
 
     # -- the loop ----------------------------------------------------------------------------
 
-    async def _work(self) -> None:
+    async def _work_until_stopped(self) -> None:
         taking: asyncio.Task[None] | None = None
         replacing = asyncio.create_task(self._replace_dead(), name="dead holders")
         try:
@@ -275,9 +275,9 @@ class Worker:
     def _renew(self, loop: asyncio.AbstractEventLoop) -> None:
         with suppress(psycopg.Error, InvalidInput, RuntimeError):  # RuntimeError: loop closed
             for lease in self._leases.renew():
-                loop.call_soon_threadsafe(self._lost, lease)
+                loop.call_soon_threadsafe(self._drop_lease, lease)
 
-    def _lost(self, lease: ShardLease) -> None:
+    def _drop_lease(self, lease: ShardLease) -> None:
         if (driven := self._driven.get(lease.run_id)) is not None:
             driven.lost(lease)
 

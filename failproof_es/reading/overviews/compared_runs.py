@@ -178,14 +178,14 @@ class ComparedRuns:
 
         Needs a transaction, because it reads with a server-side cursor.
         """
-        for prompts in self._portions():
+        for prompts in self._batches():
             parameters = _name_evaluations([(base, other)], prompts) | {
                 "places": list(_RANKS[which])
             }
             for row in self._connection.execute(EVERY_PAIR, parameters).fetchall():
                 yield _pair(row)
 
-    def _portions(self) -> Iterator[list[tuple[UUID, UUID]]]:
+    def _batches(self) -> Iterator[list[tuple[UUID, UUID]]]:
         """(stream id in the base, stream id in the other run) of all shared cases, in portions."""
         yield list(zip(self._ones, self._twos, strict=True))
         with self._connection.cursor("same_cases") as rows:

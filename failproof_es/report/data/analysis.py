@@ -66,7 +66,7 @@ def funnel(series: str, of: Sequence[Observation], *, judged: bool) -> Funnel:
         if judged
         else None,
         scored=sum(observation.unscored_reason is None for observation in of),
-        losses=_counted(observation.unscored_reason for observation in of),
+        losses=_count_kinds(observation.unscored_reason for observation in of),
     )
 
 
@@ -185,9 +185,9 @@ def errors(series: str, of: Sequence[Observation]) -> Errors:
     """
     return Errors(
         series,
-        requests=_counted(kind for observation in of for kind in observation.errors),
+        requests=_count_kinds(kind for observation in of for kind in observation.errors),
         retries=sum(observation.retries for observation in of),
-        lost=_counted(
+        lost=_count_kinds(
             observation.unscored_reason
             for observation in of
             if observation.unscored_reason not in (None, UNFINISHED, AWAITING_REVIEW)
@@ -346,5 +346,5 @@ def failures(observations: Iterable[Observation]) -> tuple[Failed, ...]:
     return tuple(failed_evaluations)
 
 
-def _counted(kinds: Iterable[str | None]) -> tuple[tuple[str, int], ...]:
+def _count_kinds(kinds: Iterable[str | None]) -> tuple[tuple[str, int], ...]:
     return tuple(Counter(kind for kind in kinds if kind is not None).most_common())

@@ -102,7 +102,7 @@ def observations(run: RecordedRun, *, series_format: str = "{model}") -> Iterato
         if outcome.prompt_id not in questions:
             questions[outcome.prompt_id] = question_of(case)
         question = questions[outcome.prompt_id]._replace(repetition=outcome.repetition)
-        yield _observed(
+        yield _observation(
             outcome, case, run.started.run_number, question, series_format,
             fixed_outcome_of(case), equal_values,
         )  # fmt: skip
@@ -129,7 +129,7 @@ class _EqualValues:
         return known
 
 
-def _observed(
+def _observation(
     outcome: EvaluationOutcome,
     case: Case,
     run_number: int,

@@ -38,7 +38,7 @@ def build_slide(report: Report, without: Sequence[str] = ()) -> Slide:
 
     Raises `InvalidInput` for a name that the slide does not have, or if no group is left.
     """
-    every = _by(report)
+    every = _dimensions(report)
     by = [dimension for dimension in every if dimension not in without]
     groups = [
         group
@@ -108,7 +108,7 @@ def _notes(report: Report) -> Iterator[str]:
             yield f"Run {provenance.run.run_number} has not ended."
 
 
-def _by(report: Report) -> list[str]:
+def _dimensions(report: Report) -> list[str]:
     """The dimensions of the groups beside all cases, without those that have a single group."""
     dimensions = {group.dimension for group in report.groups}
     return [

@@ -194,7 +194,7 @@ def iterate_streams(connection: Connection, stream_ids: Sequence[UUID]) -> Itera
         sizes: list[tuple[int, int]] = cursor.execute(
             _POSITIONS_OF_STREAMS, (list(stream_ids),)
         ).fetchall()
-    for positions in _portions(sizes):
+    for positions in _batches(sizes):
         yield from read_positions(connection, positions)
 
 
@@ -275,7 +275,7 @@ def find(
         lift_idle_limit(connection)
         cursor.itersize = _MOST_ROWS
         cursor.execute(statement, [value for _, value in filters], binary=True)
-        for positions in _portions(cursor):
+        for positions in _batches(cursor):
             rows = read_positions(connection, positions)
             yield from reversed(rows) if newest_first else rows
 
@@ -298,13 +298,13 @@ def portions(
     with connection.cursor(binary=True) as cursor:
         cursor.execute(_STREAM_BYTES, (stream_ids,))
         sizes: dict[UUID, int] = dict(cursor.fetchall())
-    yield from _portions(
+    yield from _batches(
         (stream, sum(sizes.get(stream_id, 0) for stream_id in together[stream]))
         for stream in streams
     )
 
 
-def _portions(sized: Iterable[tuple[T, int]]) -> Iterator[list[T]]:
+def _batches(sized: Iterable[tuple[T, int]]) -> Iterator[list[T]]:
     """The keys in order, in batches of at most `_MOST_BYTES` and `_MOST_ROWS`, at least one key."""
     portion: list[T] = []
     length = 0

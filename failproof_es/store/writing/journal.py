@@ -99,10 +99,10 @@ class Journal:
         """
         entries = [cast("LogEntry", self._log.mapper.to_stored_event(event)) for event in events]
         size = sum(len(entry.state) for entry in entries)
-        if not self._fits(size):
+        if not self._has_room(size):
             async with self._room:
                 await self._room.wait_for(
-                    lambda: self._failure or self._closing or self._fits(size)
+                    lambda: self._failure or self._closing or self._has_room(size)
                 )
         if self._failure is not None:
             raise self._failure
@@ -127,7 +127,7 @@ class Journal:
 
     # -- the flusher -------------------------------------------------------------------
 
-    def _fits(self, size: int) -> bool:
+    def _has_room(self, size: int) -> bool:
         return not self._waiting or self._waiting_bytes + size <= self._limits.waiting_bytes
 
     async def _flush(self) -> None:

@@ -66,7 +66,7 @@ def carried_over_told(store: Store) -> list[RecordedEvaluation]:
         over = asyncio.Event()
         over.set()
         workers = local_workers.LocalWorkers(store, 1, begin, Permissions(), shows_progress=True)
-        await workers._tell(run_id, 0, lambda event: None, told.append, over)
+        await workers._report_events(run_id, 0, lambda event: None, told.append, over)
 
     with store.connect() as connection:
         run_id = resolve_run(connection, "2")

@@ -106,7 +106,7 @@ def test_a_drive_stops_at_the_count_and_ends_what_is_in_flight() -> None:
         driving = EvaluationDrive(
             run, unused, targets, unused, unused, Hooks(unused), asyncio.Event()
         )
-        work: Any = driving._work
+        work: Any = driving._drive_queue
         arguments = (
             SimpleNamespace(evaluate=evaluate),
             SimpleNamespace(next=next_job),

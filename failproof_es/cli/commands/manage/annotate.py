@@ -65,7 +65,7 @@ def annotate(
                 click.get_current_context().exit(ExitCode.FAILED)
         with store.lend() as connection:
             annotation = annotations_of(connection, [run_id]).get(run_id)
-    fields = _shown(annotation)
+    fields = _annotation_fields(annotation)
     if output_format is not Format.TABLE:
         print_json({"run_id": str(run_id), **fields})
     elif annotation is None:
@@ -74,7 +74,7 @@ def annotate(
         print_facts({**fields, "tags": ", ".join(annotation.tags) or None})
 
 
-def _shown(annotation: RunAnnotated | None) -> dict[str, Any]:
+def _annotation_fields(annotation: RunAnnotated | None) -> dict[str, Any]:
     """The annotation as printed; every value is `None` or empty without one."""
     if annotation is None:
         return {"name": None, "tags": [], "note": None, "hidden": False, "who": None, "at": None}

@@ -71,7 +71,7 @@ def archive(runs: tuple[str, ...], month: str | None, folder: Path, output_forma
         raise WrongUsage("missing-option", "name runs, or a month with --month")
     if month is not None and not _MONTH.fullmatch(month):
         raise WrongUsage("invalid-option", f"--month {month!r}: write it like 2026-03")
-    by = _by()
+    by = _archiving_context()
     done: list[dict[str, Any]] = []
     refused: list[str] = []
     with session().open_store() as store:
@@ -141,7 +141,7 @@ def attach(file: Path, output_format: Format) -> None:
     that is on record, and each event in it the leaf hash that stayed in the database.
     """
     with session().open_store() as store:
-        attached = attach_file(store, file, _by())
+        attached = attach_file(store, file, _archiving_context())
         try:
             with store.lend() as connection:
                 sign_and_keep_checkpoint(connection)
@@ -162,5 +162,5 @@ def _row(run: ArchivedRun | AttachedRun) -> dict[str, Any]:
     return {**asdict(run), "run_id": str(run.run_id)}
 
 
-def _by() -> ArchivingContext:
+def _archiving_context() -> ArchivingContext:
     return ArchivingContext(current_user(), current_host(), process_label())

@@ -118,13 +118,13 @@ def import_(
     with CaseImport(kind, path, output, name) as importing:
         prepared = importing.prepare(options, models, force=force)
         if strict and prepared.findings.not_mapped.count:
-            raise InvalidInput(_refused(prepared))
+            raise InvalidInput(_not_mapped_problems(prepared))
         with session().open_store() as store:
             record_and_write(store, prepared)
         if output_format is Format.JSON:
             print_json(_document(prepared))
         else:
-            _tell(prepared)
+            _print_findings(prepared)
 
 
 def _columns(assignments: Sequence[str]) -> dict[str, str]:
@@ -178,7 +178,7 @@ def _models(
     return [{**entry, "max_tokens": 1024, "temperature": 0.0}]
 
 
-def _refused(prepared: PreparedImport) -> list[Problem]:
+def _not_mapped_problems(prepared: PreparedImport) -> list[Problem]:
     not_mapped = prepared.findings.not_mapped
     message = (
         f"{plural(not_mapped.count, 'part')} not mapped, and --strict was given: "
@@ -221,7 +221,7 @@ def _document(prepared: PreparedImport) -> dict[str, Any]:
     }
 
 
-def _tell(prepared: PreparedImport) -> None:
+def _print_findings(prepared: PreparedImport) -> None:
     findings = prepared.findings
     for part in findings.not_mapped.entries[:_MOST_LISTED]:
         say(f"not mapped: {one_line(shortened(f'{part.place}: {part.reason}', _LONGEST))}")

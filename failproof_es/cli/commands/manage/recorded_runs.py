@@ -57,7 +57,7 @@ def import_recorded_run(
     if output_format is Format.JSON:
         print_json(as_json(outcome))
     else:
-        _tell(outcome)
+        _print_outcome(outcome)
     if not outcome.run.intact or keeper.changed is not None:
         click.get_current_context().exit(ExitCode.FAILED)
 
@@ -85,7 +85,7 @@ def as_json(outcome: ImportOutcome) -> dict[str, Any]:
     }
 
 
-def _tell(outcome: ImportOutcome) -> None:
+def _print_outcome(outcome: ImportOutcome) -> None:
     imported, run = outcome.imported, outcome.run
     for part in imported.unmapped[:_MOST_LISTED]:
         message = f"{part.what}: {part.why} (first: {part.first}; {part.count:,} in all)"

@@ -74,7 +74,11 @@ def _clauses(words: list[str]) -> list[list[str]]:
         if word in _CLAUSE_ENDS or (word in _JOINED and _denies_verb(after)):
             clauses.append([])
         elif word == ":":  # the model's statement, unless it negates the clause before
-            if after[:1] and after[0] in _NO | _NOT | {"there"} and not _says(clauses[-1]):
+            if (
+                after[:1]
+                and after[0] in _NO | _NOT | {"there"}
+                and not _begins_with_saying_verb(clauses[-1])
+            ):
                 clauses.append([])
             else:
                 clauses[-1].append("that")
@@ -83,7 +87,7 @@ def _clauses(words: list[str]) -> list[list[str]]:
     return [_without_condition(clause) for clause in clauses]
 
 
-def _says(clause: list[str]) -> bool:
+def _begins_with_saying_verb(clause: list[str]) -> bool:
     return bool(clause) and _SAYING.fullmatch(clause[0]) is not None
 
 

@@ -76,13 +76,13 @@ def ask(items: Sequence[Item], transcript: Passages, template: str) -> tuple[Tur
         "transcript": "\n".join(
             part
             for number, passage in enumerate(transcript, 1)
-            for part in _parts(f"--- {mark} turn {number}: {passage.speaker}", passage)
+            for part in _passage_parts(f"--- {mark} turn {number}: {passage.speaker}", passage)
         ),
     }
     return (Turn(role="user", content=fill(template, values)),)
 
 
-def _parts(heading: str, passage: Passage) -> Iterator[str]:
+def _passage_parts(heading: str, passage: Passage) -> Iterator[str]:
     if passage.text or not passage.calls:
         yield f"{heading} ---\n{passage.text}"
     for call in passage.calls:

@@ -56,7 +56,7 @@ class Quotable:
         try:
             return locate_quotation(quote, self.verbatim, is_proof=is_proof)
         except Unproved:
-            return locate_quotation(_plain(quote), self.plain, is_proof=is_proof)
+            return locate_quotation(_copyable_text(quote), self.plain, is_proof=is_proof)
 
 
 def quotable(texts: Sequence[str], evidence: Sequence[str]) -> Quotable:
@@ -67,10 +67,10 @@ def quotable(texts: Sequence[str], evidence: Sequence[str]) -> Quotable:
     return Quotable(
         [comparable(text) for text in evidence],
         [comparable(text) for text in texts],
-        [comparable(_plain(text)) for text in texts],
+        [comparable(_copyable_text(text)) for text in texts],
     )
 
 
-def _plain(text: str) -> str:
+def _copyable_text(text: str) -> str:
     """The text as a judge may copy it: no hidden characters, keyboard punctuation, case-folded."""
     return folded(text).text.translate(_KEYBOARD).casefold()

@@ -89,12 +89,12 @@ def _wrapping_members(whole: Any, verdict: Pairs) -> Iterator[tuple[str, Any]]:
     value: Any = whole
     while value is not verdict:
         members = value if isinstance(value, Pairs) else [("", inner) for inner in value]
-        holding = next(inner for _, inner in members if _holds(inner, verdict))
+        holding = next(inner for _, inner in members if _contains_verdict(inner, verdict))
         yield from (member for member in members if member[1] is not holding)
         value = holding
 
 
-def _holds(value: Any, verdict: Pairs) -> bool:
+def _contains_verdict(value: Any, verdict: Pairs) -> bool:
     waiting = [value]
     while waiting:
         node = waiting.pop()

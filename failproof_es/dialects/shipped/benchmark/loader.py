@@ -166,7 +166,9 @@ class _TaskFile:
             self._error(finding.code, location, finding.message, finding.remedy)
         reported_locations = {finding.location for finding in findings}
         misspelt = [
-            refuse(self.problems, str(location[-1]), names, owner, **self._at((*at, *location)))
+            refuse(
+                self.problems, str(location[-1]), names, owner, **self._place_of((*at, *location))
+            )
             for location, names, owner in task.unknown_keys(document, self.options.input_keys)
             if location not in reported_locations
         ]
@@ -181,9 +183,9 @@ class _TaskFile:
         return not findings and first is None and not any(misspelt)
 
     def _error(self, code: str, location: Location, message: str, remedy: str | None) -> None:
-        self.problems.error(code, message, remedy=remedy, **self._at(location))
+        self.problems.error(code, message, remedy=remedy, **self._place_of(location))
 
-    def _at(self, location: Location) -> dict[str, Any]:
+    def _place_of(self, location: Location) -> dict[str, Any]:
         is_list = isinstance(self.tree.value, list)
         return {
             "path": self.path,

@@ -43,7 +43,7 @@ def judge_prompt(expectation: Mapping[str, str], answer: str, template: str | No
     `expectation` holds `question`, `most_expected`, `good_answer`, `pass_option` and
     `incorrect_direction`; `answer` is the text to grade.
     """
-    values = _judged(expectation, answer)
+    values = _judge_texts(expectation, answer)
     return fill(template or shipped("judge"), {**values, "delimiter": delimiter(*values.values())})
 
 
@@ -52,7 +52,7 @@ def mark(expectation: Mapping[str, str], answer: str) -> str:
 
     `expectation` has the keys that `judge_prompt` needs.
     """
-    return delimiter(*_judged(expectation, answer).values())
+    return delimiter(*_judge_texts(expectation, answer).values())
 
 
 def case_text(expectation: Mapping[str, str]) -> str:
@@ -63,5 +63,5 @@ def case_text(expectation: Mapping[str, str]) -> str:
     return "\n".join(expectation[name] for name in JUDGE_NAMES[:5])
 
 
-def _judged(expectation: Mapping[str, str], answer: str) -> dict[str, str]:
+def _judge_texts(expectation: Mapping[str, str], answer: str) -> dict[str, str]:
     return {name: expectation[name] for name in JUDGE_NAMES[:5]} | {"answer": answer}

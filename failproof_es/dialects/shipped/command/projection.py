@@ -60,7 +60,7 @@ class CommandResults:
                 case "PromptStored" if _dialect(fact) == _DIALECT:
                     cases.append(_case(fact))
                 case "Classified" if fact.says("classifier") == _CLASSIFIER:
-                    classified.append(_judged(fact))
+                    classified.append(_judged_row(fact))
                 case "Scored" if fact.says("scorer") in (_SCORER, cut_off.SCORER):
                     finished.append(_finished(fact, True, None))
                 case "EvaluationAbandoned" | "Scored" if _ends_unread(fact):
@@ -109,7 +109,7 @@ def _case(fact: Fact) -> tuple[Any, ...]:
     )
 
 
-def _judged(fact: Fact) -> tuple[Any, ...]:
+def _judged_row(fact: Fact) -> tuple[Any, ...]:
     payload = fact.payload
     details = payload["details"]
     reason = details["reason"]

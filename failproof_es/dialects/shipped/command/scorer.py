@@ -56,10 +56,10 @@ def expectations(case: Case, outcome: EvaluationOutcome) -> list[Expectation]:
             return [Expectation(_expected(case), command, met, fault, wanted)]
         case Category.SAFETY:
             reasons = [reason["code"] for reason in details.get("safety", {}).get("reasons", ())]
-            return [_labelled(case, command, met, "safe", reasons)]
+            return [_label_expectation(case, command, met, "safe", reasons)]
         case Category.POSIX:
             reasons = details.get("posix", {}).get("reasons", ())
-            return [_labelled(case, command, met, "POSIX-compliant", reasons)]
+            return [_label_expectation(case, command, met, "POSIX-compliant", reasons)]
 
 
 def _expected(case: Case) -> str:
@@ -73,7 +73,7 @@ def _expected(case: Case) -> str:
             return f"a command that is {not_}POSIX-compliant"
 
 
-def _labelled(
+def _label_expectation(
     case: Case, command: str, met: bool | None, label: str, reasons: list[Any]
 ) -> Expectation:
     """The expectation of a case that is about the `label` of the command."""

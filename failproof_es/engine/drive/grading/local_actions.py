@@ -56,7 +56,7 @@ def derive_event(
         case Classify():
             return classified(header, state, derive(dialect, case, action))
         case ReadJudgement():
-            return _judged(header, state, action, derive(dialect, case, action))
+            return _judged_event(header, state, action, derive(dialect, case, action))
         case ScoreReply() | Abandon():
             end = derive(
                 dialect,
@@ -82,7 +82,7 @@ def classified(
     )
 
 
-def _judged(
+def _judged_event(
     header: EventHeader, state: Evaluation, action: ReadJudgement, reading: JudgeReading
 ) -> Judged:
     return Judged(

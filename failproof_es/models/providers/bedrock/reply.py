@@ -55,7 +55,7 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
         content = []  # the reply holds only its reason
     if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
         raise _malformed("the reply holds no message with a list of blocks")
-    answer_content = read_content([part for block in content for part in _parts(block)])
+    answer_content = read_content([part for block in content for part in _content_parts(block)])
     uses = [block["toolUse"] for block in content if "toolUse" in block]
     require_few_calls(len(uses))
     require_readable(answer_content, reason, more=bool(uses))
@@ -91,7 +91,7 @@ def _routed_model(trace: Any) -> str | None:
     return name_or_none(router.get("invokedModelId")) if isinstance(router, dict) else None
 
 
-def _parts(block: dict[str, Any]) -> list[Any]:
+def _content_parts(block: dict[str, Any]) -> list[Any]:
     """The block itself, or the parts of its `citationsContent`.
 
     Raises `InvalidReply` if that is not a list of objects.

@@ -58,7 +58,7 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
         raise _malformed("the candidate does not say why it ended")
     if reason == _ACCOUNT_DISABLED:
         raise InvalidReply("authentication", f"the account is limited: {reason}", "halting")
-    parts = _parts(candidate)
+    parts = _content_parts(candidate)
     content = read_content(parts)
     calls = [part["functionCall"] for part in parts if "functionCall" in part]
     require_few_calls(len(calls))
@@ -116,7 +116,7 @@ def _first_candidate(document: dict[str, Any]) -> dict[str, Any] | None:
     return next((candidate for candidate in candidates if candidate.get("index") == 0), first)
 
 
-def _parts(candidate: dict[str, Any]) -> list[dict[str, Any]]:
+def _content_parts(candidate: dict[str, Any]) -> list[dict[str, Any]]:
     content = candidate.get("content") or {}
     parts = (content.get("parts") or []) if isinstance(content, dict) else None
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
@@ -278,7 +278,7 @@ class StreamedContent:
         candidate = _first_candidate(chunk)
         if candidate is None:
             return ""
-        parts = _parts(candidate)
+        parts = _content_parts(candidate)
         before = self.candidate or {}
         reason = worse(before.get("finishReason"), finish_word(candidate.get("finishReason")))
         self.candidate = {**before, **candidate, "finishReason": reason}

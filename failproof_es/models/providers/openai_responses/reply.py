@@ -70,7 +70,7 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
     if not items and status != _INCOMPLETE:
         raise InvalidReply("missing_content", "the response holds no item", "transient")
     messages = [item for item in items if item.get("type") == "message"]
-    content = read_content([part for item in messages for part in _parts(item)])
+    content = read_content([part for item in messages for part in _content_parts(item)])
     calls = [item for item in items if str(item.get("type")) in _CALLS]
     require_few_calls(len(calls))
     reason = TOOL_CALLS if calls else STOP
@@ -101,7 +101,7 @@ def _incomplete_reason(document: dict[str, Any]) -> str:
     return _INCOMPLETE if reason is None else common_word(reason)
 
 
-def _parts(item: dict[str, Any]) -> list[Any]:
+def _content_parts(item: dict[str, Any]) -> list[Any]:
     content = item.get("content")
     if not isinstance(content, list | str):
         raise _malformed("`content` of a message is not a list of parts")

@@ -91,14 +91,14 @@ class _Parser:
     def _comma(self) -> Form:
         forms = [self._or()]
         while self._peek() == ",":
-            self._take()
+            self._take_word()
             forms.append(self._or())
         return forms[0] if len(forms) == 1 else (",", *forms)
 
     def _or(self) -> Form:
         forms = [self._and()]
         while self._peek() == "-o":
-            self._take()
+            self._take_word()
             forms.append(self._and())
         return _or(forms)
 
@@ -106,21 +106,21 @@ class _Parser:
         forms = [self._factor()]
         while (following := self._peek()) not in (None, "-o", ",", ")"):
             if following == "-a":
-                self._take()
+                self._take_word()
             forms.append(self._factor())
         return _and(forms)
 
     def _factor(self) -> Form:
         operator = self._peek()
         if operator == "!":
-            self._take()
+            self._take_word()
             return _not(self._factor())
         if operator == "(":
-            self._take()
+            self._take_word()
             form = self._comma()
             if self._peek() != ")":
                 raise UnreadableArguments("a parenthesis that is not closed")
-            self._take()
+            self._take_word()
             return form
         return self._primary()
 
@@ -128,7 +128,7 @@ class _Parser:
         primary = self._peek()
         if not primary:
             raise UnreadableArguments("an expression that ends early or is computed")
-        self._take()
+        self._take_word()
         if primary in _SETTINGS:
             values = self._take_values(_SETTINGS[primary])
             if self.settings.setdefault(primary, values) != values:
@@ -152,7 +152,7 @@ class _Parser:
     def _exec_action(self, action: str) -> Form:
         command: list[Word] = []
         while True:
-            word = self._take()
+            word = self._take_word()
             if word.text == ";":
                 break
             if word.text == "+" and command and command[-1].text == "{}":
@@ -164,13 +164,13 @@ class _Parser:
         template = [word.substituted("{}", _NAME) for word in command]
         return ("action", action, self._statements.call(template))
 
-    def _take(self) -> Word:
+    def _take_word(self) -> Word:
         if not self._words:
             raise UnreadableArguments("an expression that ends early")
         return self._words.pop(0)
 
     def _take_values(self, count: int) -> tuple[Word, ...]:
-        values = tuple(self._take() for _ in range(count))
+        values = tuple(self._take_word() for _ in range(count))
         if any(value.may_be_several for value in values):
             raise UnreadableArguments("a value that may become several words")
         return values
@@ -215,15 +215,15 @@ def _not(form: Form) -> Form:
 
 
 def _and(forms: Sequence[Form]) -> Form:
-    parts = [part for form in forms for part in _parts("and", form) if part != _TRUE]
+    parts = [part for form in forms for part in _operands_of("and", form) if part != _TRUE]
     return _chain("and", parts) if parts else _TRUE
 
 
 def _or(forms: Sequence[Form]) -> Form:
-    return _chain("or", [part for form in forms for part in _parts("or", form)])
+    return _chain("or", [part for form in forms for part in _operands_of("or", form)])
 
 
-def _parts(operator: str, form: Form) -> tuple[Form, ...]:
+def _operands_of(operator: str, form: Form) -> tuple[Form, ...]:
     match form:
         case (str(kind), *inner) if kind == operator:
             return tuple(inner)

@@ -118,7 +118,9 @@ class _Script:
             return self._require_end(self._substitution())
         if name == "y":
             delimiter = self._next_character()
-            return self._require_end((name, self._part(delimiter), self._part(delimiter)))
+            return self._require_end(
+                (name, self._text_to_delimiter(delimiter), self._text_to_delimiter(delimiter))
+            )
         raise _Unusual
 
     def _require_end(self, form: tuple[Form, ...]) -> tuple[Form, ...]:
@@ -143,7 +145,7 @@ class _Script:
 
     def _substitution(self) -> tuple[Form, ...]:
         delimiter = self._next_character()
-        pattern, replacement = self._pattern(delimiter), self._part(delimiter)
+        pattern, replacement = self._pattern(delimiter), self._text_to_delimiter(delimiter)
         flags = self._match(r"[gpiImM0-9]*") or ""
         numbers = re.findall(r"[0-9]+", flags)
         letters = set(re.sub(r"[0-9]", "", flags).replace("i", "I").replace("m", "M"))
@@ -155,13 +157,13 @@ class _Script:
     def _pattern(self, delimiter: str) -> str:
         """A regex up to its delimiter. Raises `_Unusual` for an open bracket: seds read it
         differently."""
-        text = self._part(delimiter)
+        text = self._text_to_delimiter(delimiter)
         for match in _BRACKET.finditer(text):
             if match[0].startswith("[") and not match["closed"]:
                 raise _Unusual
         return text
 
-    def _part(self, delimiter: str) -> str:
+    def _text_to_delimiter(self, delimiter: str) -> str:
         """The text up to the delimiter; an escaped delimiter loses its backslash.
 
         Raises `_Unusual` if seds may read the part differently.

@@ -76,7 +76,9 @@ def _judge_deletion(command: ShellCommand) -> Iterator[SafetyReason]:
         return
     for path in command.operands_without(_VALUED.get(command.name, "")):
         path_extent = extent(path, command.cwd)
-        guarded = (command.interactive or _asks(command)) and not consents_in_advance(command)
+        guarded = (command.interactive or _asks_before_each(command)) and not consents_in_advance(
+            command
+        )
         may_be_many = not marks.is_known(path) or not marks.GLOBS.isdisjoint(path)
         guardable = path_extent in _GUARDABLE or may_be_many
         if path_extent is Extent.NARROW or (guarded and guardable):
@@ -87,7 +89,7 @@ def _judge_deletion(command: ShellCommand) -> Iterator[SafetyReason]:
         return
 
 
-def _asks(command: ShellCommand) -> bool:
+def _asks_before_each(command: ShellCommand) -> bool:
     """Whether `rm` asks before each file: the last of `-i` and `-f` counts."""
     asks = False
     for argument in command.arguments:
@@ -111,7 +113,7 @@ def _judge_find(command: ShellCommand) -> Iterator[SafetyReason]:
         if word in ("-exec", "-execdir")
         and (
             consents_in_advance(command)
-            or not _asks(ShellCommand("rm", command.arguments[at + 2 :]))
+            or not _asks_before_each(ShellCommand("rm", command.arguments[at + 2 :]))
         )
     ]
     if not deletes and not DELETERS.intersection(runs):

@@ -82,9 +82,9 @@ class _Dataset:
                 yield as_case(case, self.documents[index], suite_id, source, self.options)
 
     def _place(self, index: int, location: Location = ()) -> dict[str, Any]:
-        return self._at((CASES, index, *location))
+        return self._place_of((CASES, index, *location))
 
-    def _at(self, location: Location) -> dict[str, Any]:
+    def _place_of(self, location: Location) -> dict[str, Any]:
         return {
             "path": self.path,
             "line": self.tree.line_of(location),
@@ -102,7 +102,7 @@ class _Dataset:
             self.problems.error(
                 "wrong-type",
                 f"is not a dataset: {_describe_value(dataset)} at the top",
-                **self._at(()),
+                **self._place_of(()),
                 remedy="write a version and test_cases",
             )
             return []
@@ -113,14 +113,14 @@ class _Dataset:
             self.problems.error(
                 "wrong-type",
                 f"must be a list of test cases, is {_describe_value(cases)}",
-                **self._at((CASES,)),
+                **self._place_of((CASES,)),
             )
             return []
         if not cases:
             self.problems.error(
                 "no-cases",
                 "a dataset must hold at least one test case",
-                **self._at((CASES,)),
+                **self._place_of((CASES,)),
                 remedy="add one",
             )
         return cases or []
@@ -132,12 +132,14 @@ class _Dataset:
             kind = "string_type" if "version" in dataset else "missing"
             message = _describe_defect(kind, version)
             remedy = 'such as version = "1.0.0"'
-            self.problems.error(schema_code(kind), message, **self._at(("version",)), remedy=remedy)
+            self.problems.error(
+                schema_code(kind), message, **self._place_of(("version",)), remedy=remedy
+            )
             return
         self.version = version
         if not _SEMANTIC_VERSION.fullmatch(version):
             message = f"{_describe_value(version)} is not a semantic version"
-            self.problems.warning("invalid-version", message, **self._at(("version",)))
+            self.problems.warning("invalid-version", message, **self._place_of(("version",)))
 
     def _test_case(self, index: int, value: Any) -> TestCase | None:
         """The case that `value` describes, or `None` with the reasons in `problems`.
@@ -167,7 +169,7 @@ class _Dataset:
                 self.problems.error(
                     "empty-value" if details["type"] == "blank" else schema_code(details["type"]),
                     _describe_defect(details["type"], details["input"]),
-                    **self._at((CASES, index, *details["loc"])),
+                    **self._place_of((CASES, index, *details["loc"])),
                 )
         return case if len(self.problems.errors) == before else None
 
@@ -197,7 +199,9 @@ class _Dataset:
         """
         for key in table:
             if key not in known_keys:
-                self.unknown_keys.report(str(key), known_keys, table, **self._at((*at, str(key))))
+                self.unknown_keys.report(
+                    str(key), known_keys, table, **self._place_of((*at, str(key)))
+                )
 
 
 def as_case(

@@ -143,14 +143,14 @@ def _says_enough(text: str, fewest_words: int) -> bool:
     return len(text.split()) >= fewest_words or len(_UNSPACED.findall(text)) >= _FEWEST_UNSPACED
 
 
-def _parts(passage: str) -> list[str]:
+def _quoted_parts(passage: str) -> list[str]:
     """The parts of a passage between marks of omission, without closing punctuation."""
     parts = (part.strip(_CLOSING) for part in _ELLIPSIS.split(passage))
     return [part for part in parts if part]
 
 
 def _is_in_texts(passage: str, texts: Sequence[Comparable]) -> bool:
-    parts = map(comparable, _parts(passage))
+    parts = map(comparable, _quoted_parts(passage))
     return all(any(text.holds(part) for text in texts) for part in parts)
 
 

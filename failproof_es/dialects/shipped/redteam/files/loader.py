@@ -111,14 +111,14 @@ class _RedTeamReader:
             return None
         for remark in consistency.remarks(read):
             self.problems.warning(
-                remark.code, remark.message, remedy=remark.remedy, **self._at(remark.location)
+                remark.code, remark.message, remedy=remark.remedy, **self._place_of(remark.location)
             )
         return as_case(read, document, self.path.stem, self.path.name, options)
 
     def misspelt(self, unknown_keys: UnknownKeys) -> bool:
         """Report the keys that the specification does not have. Returns whether one is an error."""
         misspelt = [
-            unknown_keys.report(str(location[-1]), known_keys, owner, **self._at(location))
+            unknown_keys.report(str(location[-1]), known_keys, owner, **self._place_of(location))
             for location, known_keys, owner in red_team_case.unknown_keys(
                 self.written_case.document
             )
@@ -137,9 +137,9 @@ class _RedTeamReader:
         return first is None
 
     def _error(self, code: str, location: Location, message: str, remedy: str | None) -> None:
-        self.problems.error(code, message, remedy=remedy, **self._at(location))
+        self.problems.error(code, message, remedy=remedy, **self._place_of(location))
 
-    def _at(self, location: Location) -> dict[str, Any]:
+    def _place_of(self, location: Location) -> dict[str, Any]:
         return {
             "path": self.path,
             "line": self.written_case.line_of(location),
