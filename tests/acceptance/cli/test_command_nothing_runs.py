@@ -18,7 +18,7 @@ STARTERS = {
     "failproof_es/cli/commands/local_workers.py": "this program itself, as workers of this host",
     "failproof_es/cli/commands/manage/database.py": "psql, for a person",
     "failproof_es/cli/watching/watch.py": "this program itself, to run a sample",
-    "failproof_es/support/bounded/process.py": "Python, to grade and match within limits",
+    "failproof_es/support/bounded/running_child.py": "Python, to grade and match within limits",
     "failproof_es/support/machine/json_lines_child.py": "Python, to read what a stranger wrote",
     "failproof_es/support/machine/sidecar.py": "this program itself, beside another one of it",
     "failproof_es/shell_analysis/parse/programs.py": "shfmt and shellcheck, commands on stdin",
