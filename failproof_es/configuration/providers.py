@@ -124,7 +124,7 @@ def _fault(offered: Any, name: str) -> str | None:
 
 
 PROVIDERS: EntryPoints[Any] = EntryPoints(
-    GROUP, "provider", _fault, "see docs/how-to/providers.md for what a provider has to be"
+    GROUP, "provider", _fault, "see docs/how-to/write-a-provider.md"
 )
 """Every installed provider, loaded on first use. `provider_type` has the type."""
 

@@ -4,7 +4,7 @@ A provider is an instance of a class with this interface, registered under its n
 point group `failproof_es.providers`. It is imported only when a configuration or a record names it;
 its own dependencies (an HTTP client, a library) it imports in `create`. No code outside a provider
 knows a field of its protocol. `failproof_es.testing.provider_contract` tests a provider;
-`docs/how-to/providers.md` is the tutorial.
+`docs/how-to/write-a-provider.md` is the tutorial.
 
 There is one `ProviderType` for each provider, and one `Provider` (in `protocol`) for each entry of
 `models:` in a run.

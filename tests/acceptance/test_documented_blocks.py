@@ -58,6 +58,7 @@ RUN_ELSEWHERE = {
         "docs/how-to/pytest.md": "tests/acceptance/library/test_pytest_plugin.py",
         "docs/how-to/providers.md": "tests/acceptance/test_documented_python.py",
         "docs/how-to/shell-analysis.md": SHELL,
+        "docs/how-to/write-a-provider.md": "tests/acceptance/test_documented_python.py",
         "docs/reference/command-equivalence.md": SHELL,
         "docs/reference/command-posix.md": SHELL,
         "docs/reference/command-safety.md": SHELL,

@@ -47,7 +47,8 @@ def test_the_benchmark_of_the_page(
 
 
 def test_the_provider_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    *modules, contract = snippets("docs/how-to/providers.md")
+    own_class = snippets("docs/how-to/providers.md")
+    *modules, contract = [*own_class, *snippets("docs/how-to/write-a-provider.md")]
     for block in modules:
         first, _, rest = block.text.partition("\n")
         file = tmp_path / first.removeprefix("# ")
