@@ -277,7 +277,7 @@ def _judge_rate(minimum: float, measured: float | None, of: int, group: Group) -
     if group.awaiting:
         return gate | {"met": False, "why": _describe_awaited(group)}
     if measured is None:
-        return gate | {"met": False, "why": "nothing that it is about was scored"}
+        return gate | {"met": False, "why": "no evaluation of this gate was scored"}
     return gate | {"met": measured >= minimum}
 
 
@@ -346,9 +346,9 @@ def _judge_cost(limit: float, summary: RunSummary) -> Gate:
     unknown = ", ".join(
         _describe_unpriced(key, summary.counts.spending) for key in summary.unpriced
     )
-    why = f"what it took is not known of {unknown}"
+    why = f"unknown cost: {unknown}"
     if priced := spent.answers - spent.unpriced:
-        why += f"; {plural(priced, 'other answer')} took {float(spent.known_usd):.4g} US dollars"
+        why += f"; {plural(priced, 'other answer')} cost {float(spent.known_usd):.4g} US dollars"
     return gate | {"unpriced": spent.unpriced, "known_usd": float(spent.known_usd), "why": why}
 
 

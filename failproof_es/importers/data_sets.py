@@ -245,7 +245,7 @@ def _add_remark(mapping: ColumnMap, findings: Findings) -> None:
     elif match_column is not None:
         remark = f"an answer passes as the column {match_column} says, else by {mapping.match}"
     elif "expected" in mapping.columns:
-        remark = f"an answer passes by --match {mapping.match}"
+        remark = f"answers are compared with --match {mapping.match}"
     else:
         remark = "no column holds the expected answer: any answer passes (--column expected=COLUMN)"
     if remark not in findings.remarks:

@@ -156,7 +156,7 @@ def test_a_run_killed_between_its_last_words_ends_as_one_that_was_not(
     assert said == list(ENDING[: ENDING.index(word)])
 
     resumed = invoke(store.url, "resume", "2", "--quiet", cwd=tmp_path)
-    assert resumed.exit_code == 3, "what it took is not known"
+    assert resumed.exit_code == 3, "the cost is unknown"
     whole, again = last_words(store, 1), last_words(store, 2)
     assert again["RunCompleted"]["gates"] == whole["RunCompleted"]["gates"]
     for told in ("passed", "checked", "findings", "more", "usage", "cost_usd"):

@@ -113,7 +113,7 @@ def test_each_suite_is_held_to_its_own_limit_and_one_that_never_ran_is_not_met()
         "min_accuracy_by_suite.misspelt": False,
     }
     assert judged["min_accuracy_by_suite.misspelt"]["measured"] is None
-    assert judged["min_accuracy_by_suite.misspelt"]["why"] == "nothing that it is about was scored"
+    assert judged["min_accuracy_by_suite.misspelt"]["why"] == "no evaluation of this gate was scored"
 
 
 def test_a_suite_of_which_nothing_was_scored_is_not_met() -> None:
@@ -211,7 +211,7 @@ def test_an_unknown_cost_is_not_met_and_told_beside_what_is_known() -> None:
     assert (gate["met"], gate["measured"], gate["known_usd"]) == (False, None, 0.25)
     assert gate["unpriced"] == 1
     assert gate["why"] == (
-        "what it took is not known of j (1 of 3 answers); 4 other answers took 0.25 US dollars"
+        "unknown cost: j (1 of 3 answers); 4 other answers cost 0.25 US dollars"
     )
 
 

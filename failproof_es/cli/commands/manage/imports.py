@@ -235,7 +235,7 @@ def _print_findings(prepared: PreparedImport) -> None:
     say(f"{records} read, {plural(prepared.cases, 'case')} written")
     for file in prepared.files:
         say(f"written: {one_line(file.path)}")
-    say(f"on record: failproof-es audit {prepared.import_id}")
+    say(f"record of this import: failproof-es audit {prepared.import_id}")
     for name in CONFIGURATIONS.values():
         for path in (file.path for file in prepared.files if file.path.name == name):
             say(f"next: failproof-es start {one_line(path)}")
