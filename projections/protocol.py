@@ -73,7 +73,7 @@ class Projection(Protocol):
     version: int
     """Increased whenever the same events would give other rows; the runner then rebuilds."""
     relations: tuple[Relation, ...]
-    """The relations that the DDL creates, in that order."""
+    """The relations that the DDL creates, in the order of creation."""
     topics: frozenset[str]
     """The topics of the events it reads. Damaged events are passed only with the attribute
     `takes_damaged = True`.

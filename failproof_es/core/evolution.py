@@ -356,7 +356,7 @@ def _apply_judgement(state: Evaluation, event: Judged) -> Changes:
 
 
 def _require_external_verdict(state: Evaluation, event: Judged) -> None:
-    """Require that a verdict of no judge is a program's, which replaces those of all judges."""
+    """Require that a verdict without a judge is a program's and replaces all other verdicts."""
     own = event.grader == event.judge and event.final
     require(own, event, "it does not follow what this judge answered")
     require(state.classification is not None, event, "nothing is classified that could be judged")

@@ -15,7 +15,7 @@ from failproof_es.support.plurals import plural
 
 
 def fixed_outcome(dialect: Dialect, case: Case) -> FixedOutcome | None:
-    """The outcome that the case has whatever the answer; `None` if the answer decides."""
+    """The outcome of the case for every answer; `None` if the answer decides."""
     return fixed_outcomes_of(dialect)(case)
 
 

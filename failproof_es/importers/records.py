@@ -90,7 +90,7 @@ class ColumnMap:
         return self.blocking.union(first)
 
     def unmapped(self, names: Sequence[str]) -> list[str]:
-        """The fields that are not read, of a record with the fields `names`, in that order."""
+        """The ignored fields of a record with the fields `names`, in the order of `names`."""
         used = self.used(names)
         return [name for name in names if name not in used]
 

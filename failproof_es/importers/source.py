@@ -69,7 +69,7 @@ class Source:
 
     @property
     def files(self) -> list[DigestedFile]:
-        """The files that were read, in that order."""
+        """The files that were read, in the order of reading."""
         return list(self._files.values())
 
     def within(self, reference: str, base: Path | None = None) -> Path:

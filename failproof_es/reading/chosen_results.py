@@ -74,7 +74,7 @@ class ResultFilter:
 
     @property
     def seldom(self) -> bool:
-        """Whether matches may be rare: it filters by more than the status, which is indexed."""
+        """Whether matches may be rare: the filter has more than the indexed status."""
         return replace(self, status=None) != ResultFilter()
 
 

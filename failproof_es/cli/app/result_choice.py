@@ -43,7 +43,7 @@ def choice_options(command: _Command) -> _Command:
 
 
 def named_conditions(options: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """The names that the options give, as `Conditions.named` takes them."""
+    """The names given by the options, in the form of `Conditions.named`."""
     return {name: options[option] for name, option in _NAMED.items()}
 
 

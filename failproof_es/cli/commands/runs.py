@@ -57,7 +57,7 @@ _MISSING = (
 _WORKERS = Column("workers", "workers_shown", folds=True)
 """Printed if a run is being driven now."""
 _BATCH = 500
-"""Number of runs that one query looks for drivers of."""
+"""The most runs whose drivers one query looks up."""
 _LINES_BELOW = 2
 _MOST_MODELS = 2
 """Number of models whose rates the table shows."""

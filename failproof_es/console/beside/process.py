@@ -20,7 +20,7 @@ _LEAVE_S = 5.0
 
 
 class ConsoleBeside:
-    """A console in a process that lives at most as long as this context, however that ends.
+    """A console in a process that ends with this context at the latest.
 
     It listens at once, so that a port in use is an error before anything else is done. `begin`
     starts the process. If the process ends by itself, a warning is all that happens.

@@ -81,7 +81,7 @@ class RunRow(Document):
 
 
 class StatusCount(Document):
-    """Number of runs with a status, or archived, regardless of the filter but for `hidden`."""
+    """Number of runs with a status, or archived; of the filter only `hidden` applies."""
 
     status: str
     runs: int

@@ -208,7 +208,7 @@ def share(
 
 
 def _answer_without_share(state: KeyState, lowest: KeyLimits, now: float) -> GrantedShare:
-    """The answer to a claim but for its share: limits in force, pause, cuts and last answer."""
+    """The answer to a claim, without a share: limits in force, pause, cuts and last answer."""
     return GrantedShare(
         None, None, None, None,
         max(0.0, state.held_until - now),

@@ -333,7 +333,7 @@ def _forms(value: str) -> set[str]:
 
 
 def _in_base64(encode: Callable[[bytes], bytes], data: bytes, before: int) -> str:
-    """The part of the base64 text that is the same whatever comes before and after `data`.
+    """The part of the base64 text of `data` that does not depend on the bytes before and after it.
 
     `before` is the number of bytes before it, modulo 3. So the key is found in `Bearer KEY` and in
     `user:KEY` as well.

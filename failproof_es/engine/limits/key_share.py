@@ -170,7 +170,7 @@ class KeyShare:
     # -- for the gates -----------------------------------------------------------------------
 
     def join(self, gate: Gate) -> None:
-        """Let a limiter draw from the share. If the server asks to wait, the limiter is told."""
+        """Let a limiter draw from the share, which also tells it if the server asks to wait."""
         self.gates.append(gate)
         left_s = self._held_until - self._clock()
         if left_s > 0:

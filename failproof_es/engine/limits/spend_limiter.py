@@ -39,7 +39,7 @@ class SpendRefused(Exception):
 
 
 class SpendCeilingReached(SpendRefused):
-    """The request does not fit below the ceiling, whatever else is in flight."""
+    """The request exceeds the ceiling even with nothing else in flight."""
 
 
 class SpendLimiter:

@@ -124,7 +124,7 @@ def _votes_on_items(items: Sequence[Item], evaluation: ReviewedEvaluation) -> di
 
 
 def _reviewer_vote(item: str, vote: str) -> str:
-    """A vote as a reviewer gives it: `happened` or `did_not_happen`, whatever the item demands."""
+    """A vote in a reviewer's words: `happened` or `did_not_happen`, also for demanded items."""
     demanded = item.partition(".")[0] != FORBIDDEN
     return "happened" if (vote == "met") is demanded else "did_not_happen"
 

@@ -201,7 +201,7 @@ class Undriven:
 
 
 def undriven_runs(connection: Connection, run_ids: Sequence[UUID]) -> dict[UUID, Undriven]:
-    """The undriven ones of these running runs, by id."""
+    """The running runs among `run_ids` that no process drives, by run id."""
     if not run_ids:
         return {}
     rows = connection.execute(query("undriven_runs"), {"runs": list(run_ids)})

@@ -41,7 +41,7 @@ _ROW_SECURITY = "row-level security on "
 
 @dataclass(frozen=True, slots=True)
 class SchemaDifference:
-    """An object in the database that is not as it was installed."""
+    """An object in the database that differs from its installed definition."""
 
     what: str
     """The object and its difference, in words."""
