@@ -106,7 +106,7 @@ def test_two_packages_that_claim_one_name_are_both_named(name: str, packages: In
         packages("second-plugin", {name: GOOD})
     said = refused(name)
     other = "second-plugin 1.2" if name == "mine" else "failproof-es "
-    assert "first-plugin 1.2" in said and other in said and "uninstall one" in said
+    assert "first-plugin 1.2" in said and other in said and "uninstall all" in said
 
 
 def test_an_installation_that_is_older_than_the_code_is_told_to_be_renewed() -> None:
