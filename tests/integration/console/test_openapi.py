@@ -20,8 +20,8 @@ positive_data_acceptance.expected-statuses = [200, 401, 403, 404, 414, 422]
 negative_data_rejection.expected-statuses = [400, 401, 403, 404, 405, 406, 414, 422]
 """
 """A URL may be too long although each of its parameters is not. A cursor of another list is
-refused, and a comparison without a run: what they say is wrong, not their form. By default a request
-may take 10 s, which the first one needs on a busy machine."""
+refused, and a comparison without a run: what they say is wrong, not their form. By default a
+request may take 10 s, which the first one needs on a busy machine."""
 
 
 @pytest.mark.slow

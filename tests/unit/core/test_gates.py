@@ -113,7 +113,8 @@ def test_each_suite_is_held_to_its_own_limit_and_one_that_never_ran_is_not_met()
         "min_accuracy_by_suite.misspelt": False,
     }
     assert judged["min_accuracy_by_suite.misspelt"]["measured"] is None
-    assert judged["min_accuracy_by_suite.misspelt"]["why"] == "no evaluation of this gate was scored"
+    why = judged["min_accuracy_by_suite.misspelt"]["why"]
+    assert why == "no evaluation of this gate was scored"
 
 
 def test_a_suite_of_which_nothing_was_scored_is_not_met() -> None:
@@ -210,9 +211,7 @@ def test_an_unknown_cost_is_not_met_and_told_beside_what_is_known() -> None:
     gate = only(judge_gates(Gates(max_cost_usd=9.0), tally((a_case(), known))))
     assert (gate["met"], gate["measured"], gate["known_usd"]) == (False, None, 0.25)
     assert gate["unpriced"] == 1
-    assert gate["why"] == (
-        "unknown cost: j (1 of 3 answers); 4 other answers cost 0.25 US dollars"
-    )
+    assert gate["why"] == "unknown cost: j (1 of 3 answers); 4 other answers cost 0.25 US dollars"
 
 
 def test_a_model_without_a_price_may_have_cost_anything_though_it_never_answered() -> None:
