@@ -93,6 +93,20 @@ class ChangedRow:
     in_log: Mapping[str, Any] | None
     """The row that the log gives; `None` if it gives none."""
 
+    @property
+    def differences(self) -> dict[str, tuple[Any, Any]]:
+        """(value in the table, value by the log) of each column that differs.
+
+        Empty if either has no such row.
+        """
+        if self.in_table is None or self.in_log is None:
+            return {}
+        return {
+            column: (value, self.in_log.get(column))
+            for column, value in self.in_table.items()
+            if value != self.in_log.get(column)
+        }
+
     def __str__(self) -> str:
         row = ", ".join(f"{name} {value}" for name, value in self.names.items())
         if self.in_table is None:
@@ -100,9 +114,8 @@ class ChangedRow:
         if self.in_log is None:
             return f"{self.table}: the log gives no row of {row}"
         return f"{self.table}: row of {row}: " + "; ".join(
-            f"{column} is {_value_text(value)}, by the log {_value_text(self.in_log.get(column))}"
-            for column, value in self.in_table.items()
-            if value != self.in_log.get(column)
+            f"{column} is {_value_text(in_table)}, by the log {_value_text(in_log)}"
+            for column, (in_table, in_log) in self.differences.items()
         )
 
 

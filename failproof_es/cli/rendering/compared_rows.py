@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from itertools import groupby, islice
 from typing import Any
@@ -16,9 +17,15 @@ from projections.log_comparison import ChangedRow, NotComparable, RowComparison
 
 _MOST_LISTED = 10
 """Most changed rows of a table that are listed."""
+_LARGEST_INTEGER = 2**53
+"""The largest integer that every reader of JSON takes."""
 _REMEDY = (
     "`failproof-es projections rebuild` makes the rows again from the log. Reports and other files "
     "on record are made from the log, not from rows"
+)
+_REMEDY_UNPROVEN = (
+    "do not rebuild these rows: the log is not proven genuine, and if it was changed, a row may "
+    "hold the last true value. Copy the database first (`pg_dump`)"
 )
 
 
@@ -34,7 +41,9 @@ def try_comparison(compare: Callable[[], RowComparison]) -> RowComparison | None
         return None
 
 
-def rows_document(comparison: RowComparison | None) -> dict[str, Any] | None:
+def rows_document(
+    comparison: RowComparison | None, *, log_is_genuine: bool
+) -> dict[str, Any] | None:
     """The comparison as an object for JSON; `None` without one."""
     if comparison is None:
         return None
@@ -45,13 +54,15 @@ def rows_document(comparison: RowComparison | None) -> dict[str, Any] | None:
         "changed": [_row(row) for row in _listed_rows(comparison.changed)],
         "changed_rows": len(comparison.changed),
         "not_as_installed": comparison.not_as_installed,
-        "remedy": _remedy(comparison),
+        "remedy": _remedy(comparison, log_is_genuine),
     }
 
 
-def _remedy(comparison: RowComparison) -> str | None:
+def _remedy(comparison: RowComparison, log_is_genuine: bool) -> str | None:
     """The remedy for the deviations, in JSON and below the table; `None` without one."""
-    return _REMEDY if comparison.deviations else None
+    if not comparison.deviations:
+        return None
+    return _REMEDY if log_is_genuine else _REMEDY_UNPROVEN
 
 
 def _listed_rows(changed: Sequence[ChangedRow]) -> list[ChangedRow]:
@@ -60,24 +71,48 @@ def _listed_rows(changed: Sequence[ChangedRow]) -> list[ChangedRow]:
 
 
 def _row(row: ChangedRow) -> dict[str, Any]:
-    return {"table": row.table, "row": dict(row.names), "message": str(row)}
+    differences = {
+        column: {"in_table": _json_value(in_table), "by_log": _json_value(by_log)}
+        for column, (in_table, by_log) in row.differences.items()
+    }
+    return {
+        "table": row.table,
+        "row": dict(row.names),
+        "is_in_table": row.in_table is not None,
+        "is_in_log": row.in_log is not None,
+        "columns": differences,
+        "message": str(row),
+    }
 
 
-def print_comparison(comparison: RowComparison) -> None:
-    """Print each changed row, and how many agree with the log."""
+def _json_value(value: Any) -> str | bool | int | None:
+    """A text, flag, null or small number as it is; any other value as its JSON text."""
+    is_plain = value is None or isinstance(value, str | bool)
+    if is_plain or (isinstance(value, int) and abs(value) <= _LARGEST_INTEGER):
+        return value  # type: ignore[no-any-return]
+    return json.dumps(value, default=str)
+
+
+def print_comparison(comparison: RowComparison, *, log_is_genuine: bool) -> None:
+    """Print each row that differs, and how many agree with the log.
+
+    Unless `log_is_genuine`, nothing says that the row was changed and not the log.
+    """
+    row_differs = "row of a read model " + ("changed" if log_is_genuine else "differs from the log")
     changed, listed = comparison.changed, _listed_rows(comparison.changed)
     for what in comparison.not_as_installed:
         click.echo(one_line(f"among the read models, {what}"))
     for row in listed:
-        click.echo(one_line(f"row of a read model changed: {row}"))
+        click.echo(one_line(f"{row_differs}: {row}"))
     if len(changed) > len(listed):
-        click.echo(f"row of a read model changed: {len(changed) - len(listed):,} more")
+        click.echo(f"{row_differs}: {len(changed) - len(listed):,} more")
     for name, why in comparison.not_compared.items():
         say(f"not compared with the log: {name}: {why}")
     names = ", ".join(comparison.projections)
     if changed:
-        click.echo(f"read models ({names}): CHANGED, at least {plural(len(changed), 'row')}")
+        state = "CHANGED" if log_is_genuine else "not as the log gives them"
+        click.echo(f"read models ({names}): {state}, at least {plural(len(changed), 'row')}")
     elif comparison.projections and not comparison.not_as_installed:
         click.echo(f"read models ({names}): {plural(comparison.rows, 'row')} as the log gives them")
-    if (remedy := _remedy(comparison)) is not None:
+    if (remedy := _remedy(comparison, log_is_genuine)) is not None:
         say(remedy)

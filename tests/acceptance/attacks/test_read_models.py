@@ -50,11 +50,13 @@ def test_rows_changed_are_named_and_in_no_file_on_record(
     named = [row for row in told["tables"]["changed"] if row["table"] == "projections.evaluations"]
     assert len(named) == 10 and told["tables"]["changed_rows"] > CASES
     assert "passed is true, by the log false" in named[0]["message"]
+    assert named[0]["columns"]["passed"] == {"in_table": True, "by_log": False}
     assert named[0]["row"]["case"].startswith("asked-")
     assert shown.command("verify", PASSED).exit_code == 0
-    whole = shown.command("verify", "--tables")
-    assert whole.exit_code == 1
-    assert "passed is true, by the log false" in whole.stdout
+    whole = shown.command("verify", "--tables", "--json")
+    told = json.loads(whole.stdout)
+    assert (whole.exit_code, told["genuine"], told["verdict"]) == (1, False, "rows changed")
+    assert "passed is true, by the log false" in told["tables"]["changed"][0]["message"]
     report = shown.folder / "report.json"
     made = shown.command("report", FAILED, "-o", report, "--junit", "junit.xml", url=shown.url)
     assert made.exit_code == 0
@@ -65,6 +67,13 @@ def test_rows_changed_are_named_and_in_no_file_on_record(
     assert shown.command("audit", "--file", report).exit_code == 0
     assert shown.command("projections", "rebuild", url=shown.url).exit_code == 0
     assert shown.command("verify", FAILED).exit_code == 0
+
+
+def test_rows_that_a_changed_log_contradicts_are_to_be_kept(shown: Attacked) -> None:
+    shown.tamper(f"DELETE FROM failproof.events WHERE run_id = '{PASSED}' AND topic = 'Scored'")
+    verified = shown.command("verify", PASSED)
+    assert verified.exit_code == 1
+    assert "do not rebuild these rows" in " ".join(verified.output.split())
 
 
 def test_a_policy_that_shows_an_auditor_other_rows_is_named(shown: Attacked) -> None:

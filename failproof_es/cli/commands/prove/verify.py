@@ -58,6 +58,9 @@ _RESULT_WORDS = {
     VerificationResult.CHANGED: "CHANGED since it was recorded",
 }
 
+_ROWS_CHANGED = {"genuine": False, "verdict": "rows changed"}
+"""The result in JSON if the log is genuine and a row is not what it gives."""
+
 
 @click.command(cls=CliCommand)
 @click.option(
@@ -149,18 +152,26 @@ def verify(
     if output_format is Format.TABLE:
         _print(result)
         if comparison is not None:
-            print_comparison(comparison)
+            print_comparison(comparison, log_is_genuine=result.genuine)
         elif not tables:
             say("the rows that results are read from were not compared: --tables, or `verify RUN`")
         print_missing_layers(missing)
     else:
-        facts = {**document(result), "tables": rows_document(comparison)}
-        print_json(facts, indent=output_format is Format.JSON)
+        print_json(_log_document(result, comparison), indent=output_format is Format.JSON)
     accepted = result.genuine or (unsigned and result.verdict is VerificationResult.UNSIGNED)
     code = ExitCode.DONE if accepted else ExitCode.FAILED
     if accepted and tables:
         code = exit_code_of_rows(comparison)
     click.get_current_context().exit(code)
+
+
+def _log_document(result: Verification, comparison: RowComparison | None) -> dict[str, Any]:
+    """The verification as an object for JSON, with the comparison of rows under `tables`."""
+    facts = document(result)
+    facts["tables"] = rows_document(comparison, log_is_genuine=result.genuine)
+    if result.genuine and comparison is not None and comparison.deviations:
+        facts |= _ROWS_CHANGED
+    return facts
 
 
 def exit_code_of_rows(comparison: RowComparison | None) -> ExitCode:
@@ -250,7 +261,7 @@ def _verify_run(
         _print_proof(run, proof)
         _print_remarks(remarks)
         if rows is not None:
-            print_comparison(rows)
+            print_comparison(rows, log_is_genuine=isinstance(proof, LogProof))
     else:
         print_json({**_proof_document(run, proof, rows), "remarks": remarks})
     click.get_current_context().exit(_exit_code(proof, rows))
@@ -273,12 +284,13 @@ def _proof_document(
     elif isinstance(proof, EvidenceError):
         document |= {"verdict": "changed", "reason": str(proof)}
     elif rows is not None and rows.deviations:
-        document |= {"verdict": "rows changed", "reason": rows.deviations[0]}
+        document |= {**_ROWS_CHANGED, "reason": rows.deviations[0]}
     else:
         document |= {"genuine": True, "verdict": "genuine"}
     if isinstance(proof, LogProof):
         document |= {"events": proof.events, "checkpoint": proof.checkpoint.size}
-    return {**document, "tables": rows_document(rows)}
+    tables = rows_document(rows, log_is_genuine=isinstance(proof, LogProof))
+    return {**document, "tables": tables}
 
 
 def _print_proof(run: str, proof: LogProof | EvidenceError) -> None:
