@@ -67,22 +67,26 @@ def say_left_out(connection: Connection, runs: Collection[UUID] | None = None) -
     return archives
 
 
-def left_out_rows(archives: Sequence[RunArchived]) -> Iterator[dict[str, Any]]:
-    """The last row of an answer in JSON: the archived runs that it lacks. None if it lacks none."""
-    if archives:
-        yield {
-            "left_out": [
-                {
-                    "run_number": archive.run_number,
-                    "run_id": archive.about,
-                    "why": "archived",
-                    "file": archive.file,
-                    "sha256": archive.sha256,
-                    "events": archive.events,
-                }
-                for archive in archives
-            ]
+def left_out_rows(
+    archives: Sequence[RunArchived], others: Sequence[dict[str, Any]] = ()
+) -> Iterator[dict[str, Any]]:
+    """The last row of an answer in JSON: the archived runs that it lacks, and `others`.
+
+    No row if it lacks nothing.
+    """
+    archived = [
+        {
+            "run_number": archive.run_number,
+            "run_id": archive.about,
+            "why": "archived",
+            "file": archive.file,
+            "sha256": archive.sha256,
+            "events": archive.events,
         }
+        for archive in archives
+    ]
+    if archived or others:
+        yield {"left_out": [*archived, *others]}
 
 
 def say_warning(reader: ResultReader) -> None:

@@ -10,13 +10,16 @@ import click
 from failproof_es.cli.rendering.output import Format, say
 
 
-def say_next_page(what: str, **changed: Any) -> None:
+def say_next_page(what: str, **changed: Any) -> dict[str, Any]:
     """Say on stderr which command prints `what`, for example `older runs`.
 
     The command repeats every argument and option of this call, except those that `changed`
     replaces, by parameter name. Global options are left out: a database URL may hold a password.
+    Returns the entry for `left_out` in JSON.
     """
-    say(f"{what}: `{_next_page_command(click.get_current_context(), changed)}`")
+    command = _next_page_command(click.get_current_context(), changed)
+    say(f"{what}: `{command}`")
+    return {"why": "limit", "command": command}
 
 
 def _next_page_command(context: click.Context, changed: dict[str, Any]) -> str:
@@ -26,7 +29,8 @@ def _next_page_command(context: click.Context, changed: dict[str, Any]) -> str:
             continue
         value = changed.get(parameter.name, context.params[parameter.name])
         if not isinstance(parameter, click.Option):
-            words.append(shlex.quote(str(value)))
+            if value is not None:
+                words.append(shlex.quote(str(value)))
         elif value is True:
             words.append(parameter.opts[0])
         elif parameter.multiple:

@@ -16,6 +16,7 @@ import orjson
 
 from failproof_es.cli.app.chosen_run import left_out_rows, say_archived, say_left_out
 from failproof_es.cli.app.moments import moment_argument
+from failproof_es.cli.app.next_page import say_next_page
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import Format, format_option, print_rows
 from failproof_es.cli.rendering.sanitise import json_text, one_line, shortened
@@ -78,10 +79,12 @@ def log(
     Times are the database's own. A line of JSON carries the payload exactly as it is
     stored, byte for byte (on a terminal, control characters are shown as JSON escapes).
     The prompts of a run are streams of their own: find them with --type PromptStored. Archived
-    runs are named on stderr, and as JSON also in the last line, `left_out`.
+    runs are named on stderr, and as JSON also in the last line, `left_out`; so is the command for
+    the events behind --limit.
     """
-    # The database's counter has a maximum.
-    limit = None if limit is None else min(limit, sys.maxsize)
+    # The database's counter has a maximum. One event more tells whether there is a next page.
+    limit = None if limit is None else min(limit, sys.maxsize - 1)
+    at_most = limit if limit is None or follow else limit + 1
     with session().open_store() as store, store.lend() as connection:
         filters: dict[str, Any] = {
             "run_id": None if run is None else resolve_run(connection, run),
@@ -96,7 +99,8 @@ def log(
         if run_id is None and stream is None:
             archives = say_left_out(connection)
         events = _follow if follow else find
-        rows = events(connection, after=after, limit=limit, **filters)
+        remaining = events(connection, after=after, limit=at_most, **filters)
+        rows = islice(remaining, limit)
         if output_format is Format.JSONL:
             _print_lines(rows, flush=follow)
         else:
@@ -109,8 +113,12 @@ def log(
                     click.echo(_table_line(row, width, names.of(row)))
         if run_id is not None and not archives:  # it may have been archived meanwhile
             archives = say_archived(connection, run_id)
+        more = [
+            say_next_page("later events", after=event.position - 1)
+            for event in (() if follow else remaining)
+        ]
         if output_format is Format.JSONL:
-            print_rows(left_out_rows(archives), (), output_format)
+            print_rows(left_out_rows(archives, more), (), output_format)
 
 
 def _follow(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 from uuid import UUID
 
 import click
 
 from failproof_es.catalogue.wording import usd
-from failproof_es.cli.app.chosen_run import say_warning
+from failproof_es.cli.app.chosen_run import left_out_rows, say_warning
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.next_page import say_next_page
 from failproof_es.cli.app.program import CliCommand, session
@@ -125,7 +125,8 @@ def runs(
     A run that is archived is listed as `archived`; in JSON `archived` says where it is, and how to
     attach it. What was not recorded when it ended is unknown.
 
-    In JSON the remarks are under `selection`, `branch` and `imported`.
+    In JSON the remarks are under `selection`, `branch` and `imported`. Hidden and older runs that
+    are not listed are named on stderr, and as JSON also in the last object, `left_out`.
 
     A run whose record is damaged is listed as unreadable, and the exit code is 1. The reason is
     printed on stderr; in JSON it is under `problem`.
@@ -148,16 +149,34 @@ def runs(
                 when_empty=_when_empty(before, tag, unscored),
                 below=BelowRows(most_phrases=_LINES_BELOW),
             )
-            if not hidden and (left_out := reader.count_hidden()):
-                say(f"{plural(left_out, 'hidden run')} left out: `failproof-es runs --hidden`")
-        else:
-            print_rows(rows, TABLE_COLUMNS, output_format)
-    if page.next_before is not None:
-        say_next_page("older runs", before=page.next_before)
+        left_out = [] if hidden else _say_hidden(reader.count_hidden())
+        if output_format is not Format.TABLE:
+            print_rows(chain(rows, _left_out_row(page, left_out)), TABLE_COLUMNS, output_format)
+        elif page.next_before is not None:
+            say_next_page("older runs", before=page.next_before)
     for problem in problems:
         say(f"error: the record of {problem}. `failproof-es verify` says whether it was changed.")
     if problems:
         click.get_current_context().exit(ExitCode.FAILED)
+
+
+def _say_hidden(count: int) -> list[dict[str, Any]]:
+    """Say on stderr how many hidden runs are left out; return the entry for `left_out` in JSON."""
+    if count == 0:
+        return []
+    command = "failproof-es runs --hidden"
+    say(f"{plural(count, 'hidden run')} left out: `{command}`")
+    return [{"why": "hidden", "runs": count, "command": command}]
+
+
+def _left_out_row(
+    page: _NewestRuns, left_out: Sequence[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """The last row in JSON: hidden and older runs. Read it once the page is read."""
+    older = (
+        [] if page.next_before is None else [say_next_page("older runs", before=page.next_before)]
+    )
+    yield from left_out_rows([], [*left_out, *older])
 
 
 def _when_empty(before: int | None, tag: str | None, unscored: bool) -> str:

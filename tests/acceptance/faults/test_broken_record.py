@@ -318,7 +318,7 @@ def test_runs_lists_every_other_run_and_tells_what_is_wrong_with_one(
         assert said in done.stderr and "nesting" not in done.stderr, done.stderr
         assert done.stderr.count("error:") == 1
         if "--json" in arguments:
-            rows = orjson.loads(done.stdout)
+            rows = [row for row in orjson.loads(done.stdout) if "left_out" not in row]
             assert [each["run_number"] for each in rows] == [3, 2, 1][: len(rows)]
             assert [each["status"] for each in rows][:2] == ["completed", "unreadable"]
             assert len({tuple(each) for each in rows}) == 1, "each says as much as the others"
