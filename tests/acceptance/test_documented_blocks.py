@@ -145,6 +145,8 @@ def test_every_configuration_and_every_case_is_taken_by_what_reads_it(
     match value:
         case {"case_id": _}:
             _is_a_case(file, "failproof")
+        case {"checks": _}:
+            _is_a_case(file, "checks")
         case {"prompt_id": _}:
             _is_a_case(file, "promptguard")
         case {"test_cases": _}:
