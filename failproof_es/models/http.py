@@ -171,6 +171,13 @@ class HttpProvider(ABC):
         """The query parameters of the list's next page; `None` after the last page."""
         return None
 
+    @property
+    def sent_key(self) -> str:
+        """The object of the verb "refuses" in an error: the key, or a request without one."""
+        model = self.model
+        has_key = self.tokens or model.api_key_env or self._given_key or model.headers
+        return "the key" if has_key else "a request without a key"
+
     @staticmethod
     def refuses_key(status: int, body: bytes) -> bool:
         """Whether the server rejects the key, by its reply to a request for the list of models."""

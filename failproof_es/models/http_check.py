@@ -41,7 +41,7 @@ async def check_server(provider: HttpProvider, looks: CheckCache) -> str | None:
         variable, model = provider.model.api_key_env, provider.model.model
         raise InvalidInput.because(
             "key-refused",
-            f"model {model}: {provider.base_url} refuses the key (HTTP {reply.status})",
+            f"model {model}: {provider.base_url} refuses {provider.sent_key} (HTTP {reply.status})",
             remedy=f"check the key in {variable}"
             if variable
             else "name the environment variable that holds the key in `api_key_env`",

@@ -58,7 +58,7 @@ async def _fetch_page(provider: HttpProvider, where: str) -> WholeReply:
         variable = provider.model.api_key_env
         raise InvalidInput.because(
             "key-refused",
-            f"{where} refuses the key (HTTP {page.status})",
+            f"{where} refuses {provider.sent_key} (HTTP {page.status})",
             remedy=f"check the key in {variable}"
             if variable
             else "name the environment variable that holds the key",
