@@ -22,6 +22,7 @@ from failproof_es.core.case import import_id
 from failproof_es.engine.identity import code_version
 from failproof_es.engine.operations import record_operations
 from failproof_es.events import CasesImported
+from failproof_es.importers.kept_sections import merge_configuration
 from failproof_es.importers.own_suites import SuiteImporter
 from failproof_es.importers.protocol import Findings, Importer, Options, Place
 from failproof_es.importers.registry import IMPORTERS, importer_named
@@ -31,12 +32,18 @@ from failproof_es.importers.suites import CASES, CHECKED, DIALECTS, JUDGED, writ
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.store import Store
 from failproof_es.support.atomic_file import atomic_write, describe_write_error
+from failproof_es.support.plurals import plural
 from failproof_es.support.temporary_room import room_said
 
 CONFIGURATIONS: Mapping[str, str] = {
     CASES: "run.yaml",
     CHECKED: "checked.yaml",
     JUDGED: "judged.yaml",
+}
+_DECIDED: Mapping[str, str] = {
+    CASES: "a program decides by the expected answer",
+    CHECKED: "a program decides by checks",
+    JUDGED: "a judge or a person decides",
 }
 _PIECE = 1024 * 1024
 _NO_MODEL_IS_LEFT = "no model is taken over: the embedded one is asked until you name yours"
@@ -62,6 +69,8 @@ class PreparedImport:
     findings: Findings
     cases: int = 0
     files: list[NewFile] = field(default_factory=list)
+    purposes: dict[str, str] = field(default_factory=dict)
+    """The content or use of each file that has one of its own, by the file's name."""
 
     @property
     def import_id(self) -> UUID:
@@ -100,6 +109,7 @@ class CaseImport:
         self._output = output
         self._has_own_name = name is None
         self._name = name_of(name or self._source_name())
+        self._is_forced = False
         self._aside = tempfile.TemporaryDirectory(prefix="failproof-es-import-")
         self._trial = tempfile.TemporaryDirectory(prefix="failproof-es-import-")
 
@@ -116,11 +126,12 @@ class CaseImport:
         """Read the whole source, and stage the suites and their configurations.
 
         `models` replace the models that the source names. With `force`, existing files will be
-        replaced. Raises `InvalidInput` if an option does not fit the kind, if the source is
-        unreadable, changes or holds no case, if a configuration is not valid, or if a file exists
-        already.
+        replaced; sections of a configuration that an import does not write are kept. Raises
+        `InvalidInput` if an option does not fit the kind, if the source is unreadable, changes or
+        holds no case, if a configuration is not valid, or if a file exists already.
         """
         self._require_options(options)
+        self._is_forced = force
         prepared = PreparedImport(self._importer, self._source, options, Findings())
         aside = Path(self._aside.name)
         with room_said("the suites", "the source"):
@@ -165,8 +176,13 @@ class CaseImport:
                 asked_models,
                 judged=judged,
                 prompts=prepared.findings.prompts,
+                judge=prepared.findings.judge,
             )
-            self._configure(aside / CONFIGURATIONS[suite.file.name], text)
+            configuration = CONFIGURATIONS[suite.file.name]
+            self._configure_anew(aside / configuration, text, prepared.findings, asked_models)
+            count = plural(suite.cases, "case")
+            prepared.purposes[suite.file.name] = f"{count} that {_DECIDED[suite.file.name]}"
+            prepared.purposes[configuration] = f"the configuration that asks {suite.file.name}"
 
     def _stage_suites(
         self,
@@ -191,7 +207,7 @@ class CaseImport:
         judged = dialect.name == "redteam"
         skip = bool(findings.not_mapped.count)
         text = configuration_text(self._name, names, dialect.name, models, judged=judged, skip=skip)
-        self._configure(aside / CONFIGURATIONS[CASES], text)
+        self._configure_anew(aside / CONFIGURATIONS[CASES], text, findings, models)
 
     def _usable_models(self, findings: Findings) -> list[dict[str, Any]]:
         """The models that the source names and whose settings are valid here.
@@ -212,6 +228,27 @@ class CaseImport:
             else:
                 usable.append(model)
         return usable
+
+    def _configure_anew(
+        self, path: Path, text: str, findings: Findings, models: Sequence[dict[str, Any]]
+    ) -> None:
+        """Write a configuration that asks `models`, with the user's sections of the one in place.
+
+        Its models are kept, too, if the source names none. Remarks say what is kept and what is
+        replaced.
+        """
+        place = self._output / path.name
+        if not (self._is_forced and place.is_file()):
+            self._configure(path, text)
+            return
+        keep_models = not models and not findings.has_left_out_models
+        merged = merge_configuration(text, place, keep_models=keep_models)
+        self._configure(path, merged.text)
+        if merged.kept:
+            findings.remarks.append(f"kept in {place}: {', '.join(merged.kept)}")
+        if merged.replaced:
+            remark = f"replaced in {place}: {', '.join(merged.replaced)}, which had other values"
+            findings.remarks.append(remark)
 
     def _configure(self, path: Path, text: str) -> None:
         """Write a configuration.

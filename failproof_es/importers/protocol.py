@@ -169,6 +169,8 @@ class Findings:
     An entry asks the address that the source asks, with the key that the source sends there. A
     model whose address cannot be told is left out (`leave_out_model`).
     """
+    judge: dict[str, Any] | None = None
+    """An entry for `judges:`, suggested in a comment; `None` if the source names no judge."""
     prompts: dict[str, Mapping[str, str]] = field(default_factory=dict)
     """Templates by name for `matrix.prompts:` of a configuration."""
     has_left_out_models: bool = False

@@ -12,8 +12,9 @@ EMBEDDED = {"provider": "local", "model": "smollm2", "max_tokens": 200, "tempera
 """The default model, which needs no key and no server."""
 _PEOPLE = (
     "# No judge is named: people decide, with `failproof-es review RUN`. To have a model judge,\n"
-    "# name it:\n# judges:\n#   - {provider: ..., model: ...}\n"
+    "# name it:\n"
 )
+_JUDGE = {"provider": "...", "model": "...", "base_url": "..."}
 _NO_MODEL = "# No model was named: this one is embedded. Name your own instead.\n"
 
 
@@ -26,12 +27,14 @@ def configuration_text(
     judged: bool,
     skip: bool = False,
     prompts: Mapping[str, Mapping[str, str]] | None = None,
+    judge: Mapping[str, Any] | None = None,
 ) -> str:
     """The YAML of a configuration with these models, or with the embedded one without any.
 
     `name` is the run's name. `suites` are the case files, in the configuration's folder. `judged`:
     people or judges have to decide. `skip`: defective cases are skipped, and recorded as skipped.
-    `prompts` are templates by name, which every model is asked with.
+    `prompts` are templates by name, which every model is asked with. `judge` is the entry that a
+    comment suggests.
     """
     document = {
         "test_run": {"name": name},
@@ -44,7 +47,12 @@ def configuration_text(
         },
     }
     before = "" if models else _NO_MODEL
-    return before + yaml_text(document) + (_PEOPLE if judged else "")
+    return before + yaml_text(document) + (_judge_comment(judge or _JUDGE) if judged else "")
+
+
+def _judge_comment(judge: Mapping[str, Any]) -> str:
+    lines = yaml_text({"judges": [dict(judge)]}).splitlines()
+    return _PEOPLE + "".join(f"# {line}\n" for line in lines)
 
 
 def _matrix(prompts: Mapping[str, Mapping[str, str]], models: int) -> dict[str, Any]:

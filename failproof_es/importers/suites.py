@@ -173,7 +173,7 @@ def _redteam_document(case: ImportedCase, name: str) -> dict[str, Any]:
         "id": case.case_id,
         "title": title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…",
         "category": case.suite or name,
-        "tags": list(case.tags),
+        "tags": [*case.tags, *([f"category:{case.suite}"] if case.suite else [])],
         "severity_expectation": case.severity or _DEFAULT_SEVERITY,
         "turns": [turn.model_dump() for turn in case.turns],
         "expected_behavior": {

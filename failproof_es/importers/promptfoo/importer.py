@@ -17,7 +17,7 @@ from failproof_es.importers.promptfoo.attributes import (
 )
 from failproof_es.importers.promptfoo.documents import DocumentNode, read_configuration
 from failproof_es.importers.promptfoo.matrix import NoMatrix, PromptMatrix, matrix_of
-from failproof_es.importers.promptfoo.models import read_models
+from failproof_es.importers.promptfoo.models import read_grader, read_models
 from failproof_es.importers.promptfoo.prompts import Prompt, read_prompts
 from failproof_es.importers.promptfoo.templates import TemplateError, fill
 from failproof_es.importers.promptfoo.tests import (
@@ -59,6 +59,7 @@ class PromptfooImporter:
                 findings.note(configuration.place(str(key)), "the key is not taken over")
         findings.name = _name_in(configuration)
         findings.models += read_models(configuration, findings)
+        findings.judge = read_grader(configuration)
         prompts = read_prompts(source, configuration, findings)
         if not prompts:
             raise InvalidInput(

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from failproof_es.importers.promptfoo.documents import DocumentNode
+from failproof_es.importers.promptfoo.labels import label_models
 from failproof_es.importers.protocol import Findings, Place
 
 _PROVIDERS: Mapping[str, tuple[str, frozenset[str]]] = {
@@ -107,21 +108,39 @@ def read_models(configuration: DocumentNode, findings: Findings) -> Iterator[dic
         findings.leave_out_model(place, _LEFT_OUT)
     if entries and (configuration.path.parent / ".env").is_file():
         findings.remarks.append(_ENV_FILE)
-    seen: list[dict[str, Any]] = []
+    mapped: list[tuple[DocumentNode, dict[str, Any]]] = []
     for index, entry in enumerate([] if settings else entries):
         steps: tuple[str | int, ...] = (name, index) if entries is definition else (name,)
         document = configuration.part(*steps, value=entry)
-        if len(seen) >= MAX_MODELS:
+        if len(mapped) >= MAX_MODELS:
             findings.note(document.place(), f"more than {MAX_MODELS} models are not taken over")
-            return
+            break
         try:
             model = _map_model(document, findings)
         except _LeftOut as error:
             findings.leave_out_model(error.place, str(error))
             continue
-        if model is not None and model not in seen:
-            seen.append(model)
-            yield model
+        if model is not None:
+            mapped.append((document, model))
+    yield from label_models(mapped, findings)
+
+
+def read_grader(configuration: DocumentNode) -> dict[str, Any] | None:
+    """The entry for the model that `defaultTest` names as the grader of answers.
+
+    `None` without one, and if it has no counterpart or its address may be another one.
+    """
+    steps = ("defaultTest", "options", "provider")
+    grader: Any = configuration.value
+    for step in steps:
+        grader = grader.get(step) if isinstance(grader, dict) else None
+    is_elsewhere = any(_environment_settings(configuration))
+    if grader is None or is_elsewhere or (configuration.path.parent / ".env").is_file():
+        return None
+    try:
+        return _map_model(configuration.part(*steps, value=grader), Findings())
+    except _LeftOut:
+        return None
 
 
 def _environment_settings(configuration: DocumentNode) -> Iterator[Place]:

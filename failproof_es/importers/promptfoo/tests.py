@@ -34,8 +34,10 @@ _NO_COUNTERPART = {
     **dict.fromkeys(("assertScoringFunction", "transform", "transformVars", "postprocess"), CODE),
     "providerOutput": "a recorded answer is no case",
 }
-
-
+_LOST_OPTIONS = {
+    **_NO_COUNTERPART,
+    "provider": "the grader is not taken over: name it under `judges:`, as judged.yaml shows",
+}
 _LIST_COMMA = re.compile(r"(?<!\\),")
 _CHANGES_ANSWERS = ("transform", "postprocess")
 
@@ -210,7 +212,7 @@ class _TestReader:
             if key in _OPTIONS:
                 test.options[key] = options[key]
             else:
-                reason = _NO_COUNTERPART.get(key, "the option of a test has no counterpart")
+                reason = _LOST_OPTIONS.get(key, "the option of a test has no counterpart")
                 note(document.place("options", key), reason)
         settings = {**value, **(options if isinstance(options, dict) else {})}
         test.transformed |= any(settings.get(key) is not None for key in _CHANGES_ANSWERS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -270,6 +271,13 @@ def test_ids_suites_severities_and_lists_come_over(tmp_path: Path) -> None:
     assert [line.split(" ")[1] for line in found.lost] == ["severity:", "area:"]
     documents = written(found.cases, tmp_path / "out")["cases.jsonl"]
     assert [document.get("severity_expectation") for document in documents[:2]] == ["S0", "S3"]
+    graded = [replace(case, criteria=("is kind",)) for case in found.cases[1:3]]
+    judged = written(graded, tmp_path / "graded")["judged.jsonl"]
+    assert [document["category"] for document in judged] == ["geo", "made"]
+    assert [document["tags"] for document in judged] == [
+        ["severity:s3", "category:geo"],
+        ["x", "7"],
+    ]
 
 
 @pytest.mark.parametrize("first", ["", "prompts: [other]"])

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.importers.reading import importing
+from failproof_es.configuration.written import yaml_text
+from failproof_es.importers.run_configuration import configuration_text
+from tests.unit.importers.reading import ImportedSource, importing
 
 
 @pytest.mark.parametrize(
@@ -166,3 +168,47 @@ def test_an_address_and_variables_of_keys_come_over(
     )
     [model] = found.findings.models
     assert {name: model.get(name, "absent") for name in entry} == entry
+
+
+def test_a_label_names_its_model_in_results_or_is_listed(tmp_path: Path) -> None:
+    providers = (
+        "[{id: 'openai:a', label: large}, {id: 'openai:b', label: x}, {id: 'openai:c', label: x}, "
+        "{'ollama:d': {label: a}}, {id: 'openai:e', label: e}]"
+    )
+    found = importing(tmp_path, f"prompts: [hi]\nproviders: {providers}\n")
+    keys = [model.get("key") for model in found.findings.models]
+    assert keys == ["large", None, None, None, None]
+    assert [line.split(" ")[0].split(":")[-1] for line in found.lost] == [
+        f"providers[{number}].label" for number in (1, 2, 3)
+    ]
+
+
+def _graded(folder: Path, grader: str, more: str = "") -> ImportedSource:
+    default = f"defaultTest: {{options: {{provider: {grader}}}}}"
+    return importing(folder, f"prompts: [hi]\n{default}\n{more}")
+
+
+def test_the_grader_is_listed_and_suggested_as_the_judge(tmp_path: Path) -> None:
+    found = _graded(tmp_path, "'openai:gpt-4o'")
+    assert "options.provider the grader is not taken over: name it under" in found.lost[0]
+    judge = found.findings.judge
+    assert judge is not None and judge["model"] == "gpt-4o" and found.findings.models == []
+    text = configuration_text("n", ["c.jsonl"], "redteam", [], judged=True, judge=judge)
+    _, comment = text.split("name it:\n")
+    entry = yaml_text({"judges": [judge]})
+    assert comment == "".join(f"# {line}\n" for line in entry.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("grader", "more"),
+    [
+        ("{id: 'openai:m', config: {apiBaseUrl: '{{env.URL}}'}}", ""),
+        ("{text: 'openai:m'}", ""),
+        ("exec:./x.sh", ""),
+        ("'openai:m'", "env: {OPENAI_BASE_URL: 'http://g'}\n"),
+    ],
+)
+def test_a_grader_at_an_unknown_address_is_not_suggested(
+    tmp_path: Path, grader: str, more: str
+) -> None:
+    assert _graded(tmp_path, grader, more).findings.judge is None

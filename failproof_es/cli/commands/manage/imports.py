@@ -65,7 +65,12 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*\Z")
     help="For the configuration: the environment variable that holds the key.",
 )
 @click.option("--strict", is_flag=True, help="Write nothing if anything is not mapped; exit 2.")
-@click.option("--force", is_flag=True, help="Replace files that are there.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Replace files that are there. Sections of a configuration that an import does not write, "
+    "such as judges and gates, are kept.",
+)
 @click.option("--again", is_flag=True, help="Import a recorded run that is on record already.")
 @format_option(Format.TABLE, Format.JSON)
 def import_(
@@ -234,7 +239,8 @@ def _print_findings(prepared: PreparedImport) -> None:
     records = f"{findings.read:,} {'record' if findings.read == 1 else 'records'}"
     say(f"{records} read, {plural(prepared.cases, 'case')} written")
     for file in prepared.files:
-        say(f"written: {one_line(file.path)}")
+        purpose = prepared.purposes.get(file.path.name)
+        say(f"written: {one_line(file.path)}" + (f": {purpose}" if purpose else ""))
     say(f"record of this import: failproof-es audit {prepared.import_id}")
     for name in CONFIGURATIONS.values():
         for path in (file.path for file in prepared.files if file.path.name == name):
