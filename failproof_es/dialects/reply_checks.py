@@ -24,14 +24,15 @@ _PUNCTUATION = " \t\n\r\v\f!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 Kind = Literal["equals", "contains", "starts_with", "ends_with", "regex", "json"]
 
-_VERBS: dict[Kind, tuple[str, str]] = {
-    "equals": ("equals", "does not equal"),
-    "contains": ("contains", "does not contain"),
-    "starts_with": ("begins with", "does not begin with"),
-    "ends_with": ("ends with", "does not end with"),
-    "regex": ("matches", "does not match"),
-    "json": ("is", "is not"),
+_VERBS: dict[Kind, tuple[str, str, str]] = {
+    "equals": ("equals", "does not equal", "must not equal"),
+    "contains": ("contains", "does not contain", "must not contain"),
+    "starts_with": ("begins with", "does not begin with", "must not begin with"),
+    "ends_with": ("ends with", "does not end with", "must not end with"),
+    "regex": ("matches", "does not match", "must not match"),
+    "json": ("is", "is not", "must not be"),
 }
+"""The verbs of a reply for which a check's values hold, do not hold, and must not hold."""
 _SHOWN_CHARACTERS = 200
 _SHOWN_VALUES = 5
 
@@ -107,7 +108,7 @@ def pattern_problem(pattern: str, *, ignore_case: bool = False) -> str | None:
 
 def verb_of(check: ReplyCheck, *, is_met: bool) -> str:
     """The verb of a reply that meets the check, or that does not: `does not contain`."""
-    does, does_not = _VERBS[check.kind]
+    does, does_not, _ = _VERBS[check.kind]
     return does if is_met is not check.negate else does_not
 
 
@@ -116,6 +117,16 @@ def describe_check(check: ReplyCheck, *, is_met: bool) -> str:
 
     At most five values are listed, each shortened to 200 characters.
     """
+    return f"{verb_of(check, is_met=is_met)} {_describe_values(check)}"
+
+
+def describe_expectation(check: ReplyCheck) -> str:
+    """The check as a demand: `contains "Paris"`, or `must not contain "Paris"` if negated."""
+    does, _, must_not = _VERBS[check.kind]
+    return f"{must_not if check.negate else does} {_describe_values(check)}"
+
+
+def _describe_values(check: ReplyCheck) -> str:
     mark = "/" if check.kind == "regex" else '"'
     values = " or ".join(
         f"{mark}{shortened(value, _SHOWN_CHARACTERS)}{mark}"
@@ -124,7 +135,7 @@ def describe_check(check: ReplyCheck, *, is_met: bool) -> str:
     more = len(check.values) - _SHOWN_VALUES
     if more > 0:
         values += f" or {plural(more, 'other value')}"
-    return f"{verb_of(check, is_met=is_met)} {values or 'JSON'}"
+    return values or "JSON"
 
 
 def described(check: ReplyCheck) -> dict[str, Any]:

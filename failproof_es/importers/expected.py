@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import regex
 
+from failproof_es.dialects.reply_checks import pattern_problem
 from failproof_es.dialects.shipped.failproof.expectation import (
     MAX_PATTERN_CHARACTERS,
     defect,
@@ -32,9 +33,7 @@ def expected_response(checks: Sequence[Check]) -> str | None:
     """
     if not checks:
         return None
-    for check in checks:
-        if not check.texts or not all(check.texts):
-            raise NotExpressible("a check has no text to look for, or an empty one")
+    _require_texts(checks)
     pattern = _pattern(checks)
     as_it_stands = _is_plain_text(checks) and pattern == checks[0].texts[0]
     if len(pattern) > MAX_PATTERN_CHARACTERS and not as_it_stands:
@@ -44,6 +43,28 @@ def expected_response(checks: Sequence[Check]) -> str | None:
     if (problem := defect(pattern)) is not None:
         raise NotExpressible(f"its pattern {problem.message[:_LONGEST_SAID]}")
     return pattern
+
+
+def require_valid_checks(checks: Sequence[Check]) -> None:
+    """Raises `NotExpressible` unless the dialect `checks` can read the checks."""
+    _require_texts([check for check in checks if check.kind != "json"])
+    if (problem := first_pattern_problem(checks)) is not None:
+        raise NotExpressible(f"its pattern {problem[:_LONGEST_SAID]}")
+
+
+def first_pattern_problem(checks: Sequence[Check]) -> str | None:
+    """Why one of the regular expressions cannot be used; `None` if all can."""
+    for check in checks:
+        for text in check.texts if check.kind == "regex" else ():
+            if (problem := pattern_problem(text, ignore_case=check.ignore_case)) is not None:
+                return problem
+    return None
+
+
+def _require_texts(checks: Sequence[Check]) -> None:
+    for check in checks:
+        if not check.texts or not all(check.texts):
+            raise NotExpressible("a check has no text to look for, or an empty one")
 
 
 def _is_plain_text(checks: Sequence[Check]) -> bool:
@@ -67,11 +88,6 @@ def _pattern(checks: Sequence[Check]) -> str:
     if len(checks) == 1 and not checks[0].negated:
         return _at_its_place(checks[0])
     return rf"{_WHOLE}{''.join(map(_lookahead, checks))}(?s:.+)"
-
-
-def matches_whole(pattern: str) -> bool:
-    """Whether the pattern of several checks matches a whole answer, its refusing words included."""
-    return pattern.startswith((rf"{_WHOLE}(?=", rf"{_WHOLE}(?!"))
 
 
 def escaped(text: str) -> str:

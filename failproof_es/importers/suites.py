@@ -1,8 +1,9 @@
 """Writes imported cases as suites: two for checks by program, one for judges or people.
 
-The suites are three files: `cases.jsonl` in the dialect `failproof`, `checked.jsonl` in the dialect
-`checks` for cases that no pattern decides, and `judged.jsonl` in the dialect `redteam`. A case that
-has both kinds of expectations is in two.
+The suites are three files: `cases.jsonl` in the dialect `failproof`, which has one expected text,
+pattern or refusal; `checked.jsonl` in the dialect `checks`, which names several expectations, and
+negated ones, in words; and `judged.jsonl` in the dialect `redteam`. A case that has both kinds of
+expectations is in two.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ import orjson
 from failproof_es.core.severity import TAG
 from failproof_es.dialects.kit.taken_ids import SeenIds
 from failproof_es.dialects.registry import dialect_named
-from failproof_es.importers.expected import NotExpressible, expected_response, matches_whole
+from failproof_es.importers.expected import (
+    NotExpressible,
+    expected_response,
+    require_valid_checks,
+)
 from failproof_es.importers.protocol import PARTLY, Findings, ImportedCase, as_reply_checks
 from failproof_es.problems import InvalidInput, Problem, Problems
 
@@ -31,6 +36,9 @@ MAX_BYTES = 4 * 1024**3
 _MOST_ERRORS = 100
 _VARIABLE = re.compile(r"\{\{[ \t]*[^\W\d][\w.-]*[ \t]*\}\}")
 _TITLE = 60
+_REFUSAL_UNDECIDED = "whether the answer refuses is not checked beside other assertions"
+_NOT_EMPTY = {"kind": "equals", "values": [""], "trim": True, "negate": True}
+"""The check of a case that names nothing that must come: an empty answer would pass it."""
 _DEFAULT_SEVERITY = "S2"
 """The severity of a judged case whose source has none: the dialect asks for one."""
 
@@ -112,29 +120,34 @@ def _documents(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the name of the file and the document of the case in each dialect that it needs."""
     judged = bool(case.criteria or case.refused)
-    expected = None
-    if any(check.kind == "json" for check in case.checks):
-        if case.refusal is not None:
-            findings.note(case.place, "whether the answer refuses is not checked beside JSON")
-            case = replace(case, tags=(PARTLY, *case.tags))
-        yield CHECKED, _checks_document(case, name)
-        if judged:
-            yield JUDGED, _redteam_document(case, name)
-        return
+    is_for_checks = _is_for_checks(case)
     try:
-        expected = expected_response(case.checks)
+        if is_for_checks:
+            require_valid_checks(case.checks)
+        expected = None if is_for_checks else expected_response(case.checks)
     except NotExpressible as error:
         findings.note(case.place, f"the case is not written: {error}")
-        if not judged:
-            return
     else:
-        if case.refusal is False and expected is not None and matches_whole(expected):
-            findings.note(case.place, "an answer that refuses passes, too, if all else holds")
-            case = replace(case, tags=(PARTLY, *case.tags))
-        if case.checks or case.refusal is not None or not judged:
+        if is_for_checks:
+            if case.refusal is not None:
+                findings.note(case.place, _REFUSAL_UNDECIDED)
+                case = replace(case, tags=(PARTLY, *case.tags))
+            yield CHECKED, _checks_document(case, name)
+        elif case.checks or case.refusal is not None or not judged:
             yield CASES, _failproof_document(case, name, expected)
     if judged:
         yield JUDGED, _redteam_document(case, name)
+
+
+def _is_for_checks(case: ImportedCase) -> bool:
+    """Whether the dialect `checks` states the case, where a pattern would hide what was expected.
+
+    A case that must refuse is not: that dialect does not decide whether an answer refuses.
+    """
+    checks = case.checks
+    is_compound = len(checks) > 1 or any(check.negated for check in checks)
+    is_json = any(check.kind == "json" for check in checks)
+    return is_json or (is_compound and not case.refusal)
 
 
 def _failproof_document(case: ImportedCase, name: str, expected: str | None) -> dict[str, Any]:
@@ -162,7 +175,10 @@ def _checks_document(case: ImportedCase, name: str) -> dict[str, Any]:
         "id": case.case_id,
         "suite": case.suite or name,
         "messages": [turn.model_dump() for turn in case.turns],
-        "checks": as_reply_checks(case.checks),
+        "checks": [
+            *as_reply_checks(case.checks),
+            *([_NOT_EMPTY] if all(check.negated for check in case.checks) else []),
+        ],
         **({"tags": tags} if (tags := [*case.tags, *severity]) else {}),
     }
 

@@ -8,10 +8,10 @@ one assertion has no counterpart, or if not all of them have to hold.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from failproof_es.dialects.reply_checks import pattern_problem
+from failproof_es.importers.expected import first_pattern_problem
 from failproof_es.importers.promptfoo.assertions import (
     CODE,
     LostPart,
@@ -20,7 +20,7 @@ from failproof_es.importers.promptfoo.assertions import (
 )
 from failproof_es.importers.promptfoo.documents import is_reference
 from failproof_es.importers.promptfoo.templates import fill
-from failproof_es.importers.protocol import Check, as_reply_checks
+from failproof_es.importers.protocol import as_reply_checks
 from failproof_es.recorded_runs.json_values import Json, list_of, object_of
 from failproof_es.recorded_runs.records import Remainder
 
@@ -63,7 +63,7 @@ def checks_of(test: Json, row: Json, remainder: Remainder, place: str) -> list[d
     if expected.criteria or expected.refused:
         reason = "a judge decides it: the source's verdict is kept as its own"
         remainder.add("an assertion for a judge", reason, place)
-    if problem := _first_pattern_problem(expected.checks):
+    if problem := first_pattern_problem(expected.checks):
         remainder.add("an assertion's expression", problem, place)
     other_rules = _other_rules(test)
     for name, why in other_rules.items():
@@ -117,13 +117,3 @@ class _RenderedAssertions:
         Raises `ValueError` for a template that does more than insert variables with values.
         """
         return fill(text, self._variables)
-
-
-def _first_pattern_problem(checks: Iterable[Check]) -> str | None:
-    """Why one of the patterns cannot be used; `None` if all can."""
-    for check in checks:
-        if check.kind == "regex":
-            for text in check.texts:
-                if problem := pattern_problem(text):
-                    return problem
-    return None

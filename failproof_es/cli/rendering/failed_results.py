@@ -51,7 +51,8 @@ def _two_lines(planned: PlannedOutcome) -> Iterator[str]:
     again = f" ({repetition})" if repetition > 1 else ""
     name = one_line(f"{case.names[1]}{again} {planned.outcome.model_key}")
     (label, text), *others = expected_beside_got(planned)
-    yield _shorten(f"  {shortened(name, _NAME_WIDTH)}: {label} {_in_one_line(text)}")
+    expected = "; ".join([text, *(other for name_, other in others if name_ == label)])
+    yield _shorten(f"  {shortened(name, _NAME_WIDTH)}: {label} {_in_one_line(expected)}")
     if others:
         label, text = others[0]
         yield _shorten(f"    {label} {_in_one_line(text)}")

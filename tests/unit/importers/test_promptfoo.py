@@ -6,11 +6,15 @@ import json
 import time
 from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
+from failproof_es.core.evaluation import ModelReply, Transcript
+from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.dialects.shipped.checks import Checks
 from failproof_es.importers.protocol import PARTLY, Check
-from failproof_es.problems import InvalidInput
+from failproof_es.problems import InvalidInput, Problems
 from tests.unit.importers.reading import FILES, ImportedSource, importing, read, written
 
 RICH = FILES.parents[1] / "recorded_runs" / "files" / "promptfoo_rich"
@@ -72,6 +76,40 @@ def test_all_of_several_texts_are_a_check_each(tmp_path: Path) -> None:
         (("a",), True),
         (("b",), True),
     ]
+
+
+@pytest.mark.parametrize(
+    ("assertions", "expected", "fails"),
+    [
+        ("{type: not-contains, value: Amazon}", ['must not contain "Amazon"'], "at Amazon"),
+        ("{type: contains, value: 30 days}, {type: icontains, value: Refund}",
+         ['contains "30 days"', 'contains "Refund"'], "30 days"),
+        ("{type: regex, value: '(a)\\1'}, {type: not-regex, value: '(b)\\1'}",
+         ["matches /(a)\\1/", "must not match /(b)\\1/"], "bb"),
+    ],
+)  # fmt: skip
+def test_several_or_negated_assertions_are_told_one_by_one(
+    tmp_path: Path, assertions: str, expected: list[str], fails: str
+) -> None:
+    suites = written(asserting(tmp_path, assertions).cases, tmp_path / "out")
+    assert list(suites) == ["checked.jsonl"]
+    [case] = Checks().load([tmp_path / "out" / "checked.jsonl"], Problems())
+    for answer in (fails, ""):
+        transcript = Transcript((ModelReply(0, answer, "stop", None),))
+        classification = Checks().classify(case, transcript)
+        outcome = EvaluationOutcome(
+            evaluation_id=UUID(int=1), run_id=UUID(int=2), prompt_id=UUID(int=3), model_key="m",
+            repetition=1, class_=classification.primary, details=classification.details,
+        )  # fmt: skip
+        assert classification.primary == "fail"
+        told = [one.expected for one in Checks().expectations(case, outcome)]
+        assert told[: len(expected)] == expected
+
+
+def test_a_case_whose_expression_is_none_is_not_written(tmp_path: Path) -> None:
+    found = asserting(tmp_path, "{type: regex, value: '('}, {type: contains, value: a}")
+    assert written(found.cases, tmp_path / "out", found.findings) == {}
+    assert "the case is not written: its pattern" in found.lost[0]
 
 
 def test_what_a_model_grades_is_for_judges_and_people(tmp_path: Path) -> None:
@@ -314,8 +352,9 @@ def test_a_refusal_is_decided_by_the_program(tmp_path: Path) -> None:
     [none] = asserting(tmp_path, "{type: not-is-refusal}").cases
     assert none.refusal is False and not none.criteria and not none.checks
     found = asserting(tmp_path, "{type: not-is-refusal}, {type: not-contains, value: a}")
-    [document] = written(found.cases, tmp_path / "whole", found.findings)["cases.jsonl"]
-    assert document["tags"] == ["partly-imported"] and "refuses passes" in found.lost[0]
+    [document] = written(found.cases, tmp_path / "whole", found.findings)["checked.jsonl"]
+    assert document["tags"] == ["partly-imported"]
+    assert "whether the answer refuses is not checked" in found.lost[0]
     found = asserting(tmp_path, "{type: is-refusal}, {type: not-is-refusal}")
     assert "asks for a refusal, and another" in found.lost[0]
 

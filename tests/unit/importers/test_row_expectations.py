@@ -46,9 +46,12 @@ def test_a_row_says_how_its_answer_is_compared(
 
 def test_every_expectation_of_a_row_must_hold(tmp_path: Path) -> None:
     found = reading(tmp_path, r"What?,\b42\b,regex,no idea,not-contains,high")
-    [document] = written(found.cases, tmp_path / "out")["cases.jsonl"]
-    assert r"\b42\b" in document["expected_response"] and "(?!" in document["expected_response"]
-    assert (document["severity_expectation"], document["tags"]) == ("S1", ["severity:high"])
+    [document] = written(found.cases, tmp_path / "out")["checked.jsonl"]
+    assert document["checks"] == [
+        {"kind": "regex", "values": [r"\b42\b"]},
+        {"kind": "contains", "values": ["no idea"], "negate": True},
+    ]
+    assert document["tags"] == ["severity:high"]
 
 
 @pytest.mark.parametrize("severity", [word for words in WORDS[:4] for word in words])

@@ -30,6 +30,7 @@ from failproof_es.dialects.protocol import Expectation, FixedOutcome
 from failproof_es.dialects.reply_checks import (
     ReplyCheck,
     describe_check,
+    describe_expectation,
     is_always_met,
     met,
     verb_of,
@@ -81,7 +82,7 @@ def expectations(case: Case, outcome: EvaluationOutcome) -> list[Expectation]:
     results = outcome.details.get("met") or [None] * len(checks)
     return [
         Expectation(
-            describe_check(check, is_met=True),
+            describe_expectation(check),
             met=is_met,
             fault=f"{verb_of(check, is_met=False)} {_object_of(check)}",
             text=check.values[0] if _asks_for_text(check) else None,

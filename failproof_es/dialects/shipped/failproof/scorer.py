@@ -81,9 +81,11 @@ def expectations(case: Case, outcome: EvaluationOutcome) -> list[Expectation]:
         met = outcome.passed is True
         stated.append(Expectation("an answer", lapse, met, lapse.partition(":")[0]))
     if response is not None:
-        verb, quotation = _looked_for(str(response), is_there=not must_not_come)
+        verb, quotation = _looked_for(str(response), is_there=True)
         fault, _ = _looked_for(str(response), is_there=must_not_come)
         is_literal = expectation.kind_of(str(response)) == "literal"
+        if must_not_come:
+            verb = f"must not {'contain' if is_literal else 'match'}"
         stated.append(
             Expectation(
                 f"{verb} {quotation}",

@@ -263,6 +263,10 @@ def test_the_worst_results_are_two_short_lines_each_after_a_heading() -> None:
     assert next(worst_lines(FailureReasons((), 1_000, 2_000, (worst,)))) == (
         "the worst 1 of the first 1,000 of 2,000 failed evaluations:"
     )
+    checks = [{"kind": "contains", "values": ["a"]}, {"kind": "json"}]
+    of_checks = case.model_copy(update={"dialect": "checks", "expectation": {"checks": checks}})
+    lines = list(worst_lines(FailureReasons((), 1, 1, (worst._replace(case=of_checks),))))
+    assert lines[1].endswith('expected contains "a"; is JSON')
     assert not list(worst_lines(FailureReasons((), 0, 0)))
 
 
