@@ -17,6 +17,8 @@ HEADINGS = ("title", "description")
 """Fields of a case's document that describe it to people."""
 FAMILY = "paraphrase:"
 """Prefix of the tag that names a case's family: cases that are paraphrases of each other."""
+PARTLY_IMPORTED = "partly-imported"
+"""The tag of a case of which an expectation was not imported: the case passes more easily."""
 
 
 def family_tag_of(tags: Iterable[str]) -> str | None:
@@ -80,6 +82,11 @@ class Case(BaseModel):
     def family_tag(self) -> str | None:
         """The tag that names the case's family; `None` without a family."""
         return family_tag_of(self.tags)
+
+    @property
+    def is_partly_imported(self) -> bool:
+        """Whether an expectation of the case's source is missing here."""
+        return PARTLY_IMPORTED in self.tags
 
     def digest(self) -> str:
         """SHA-256, in hexadecimal, of the case as canonical JSON (sorted keys, no spaces)."""

@@ -26,8 +26,6 @@ _LONGEST_REASON = 300
 _LONGEST_FIELD = 200
 _LONGEST_SUBJECT = 100
 _MOST_PROBLEMS = 20
-PARTLY = "partly-imported"
-"""The tag of a case of which an expectation was not imported: the case passes more easily."""
 OTHER_REASONS = "other reasons"
 
 CheckKind = Literal["contains", "equals", "begins", "ends", "regex", "json"]

@@ -17,6 +17,7 @@ from typing import Any
 
 import orjson
 
+from failproof_es.core.case import PARTLY_IMPORTED
 from failproof_es.core.severity import TAG
 from failproof_es.dialects.kit.taken_ids import SeenIds
 from failproof_es.dialects.registry import dialect_named
@@ -25,7 +26,7 @@ from failproof_es.importers.expected import (
     expected_response,
     require_valid_checks,
 )
-from failproof_es.importers.protocol import PARTLY, Findings, ImportedCase, as_reply_checks
+from failproof_es.importers.protocol import Findings, ImportedCase, as_reply_checks
 from failproof_es.problems import InvalidInput, Problem, Problems
 
 CASES, CHECKED, JUDGED = "cases.jsonl", "checked.jsonl", "judged.jsonl"
@@ -131,7 +132,7 @@ def _documents(
         if is_for_checks:
             if case.refusal is not None:
                 findings.note(case.place, _REFUSAL_UNDECIDED)
-                case = replace(case, tags=(PARTLY, *case.tags))
+                case = replace(case, tags=(PARTLY_IMPORTED, *case.tags))
             yield CHECKED, _checks_document(case, name)
         elif case.checks or case.refusal is not None or not judged:
             yield CASES, _failproof_document(case, name, expected)

@@ -21,7 +21,7 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
-from failproof_es.cli.rendering.result_texts import first_line
+from failproof_es.cli.rendering.result_texts import first_line, partial_pass
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.case import Case
 from failproof_es.core.people import describe_outcome
@@ -195,6 +195,7 @@ def _reviews(row: dict[str, Any]) -> list[tuple[str, str]]:
 def _for_people(row: CaseResult, record: CaseRecord, judge_wrote: str | None) -> dict[str, Any]:
     result = row.result
     failed = result.by_people is None and result.state != "passed"
+    passed = result.by_people is None and result.state == "passed"
     why = result.reason or result.error_message
     if judge_wrote is not None:
         why = f"{why}; the judge wrote: {shortened(judge_wrote, _JUDGE_WIDTH)}"
@@ -206,7 +207,7 @@ def _for_people(row: CaseResult, record: CaseRecord, judge_wrote: str | None) ->
         "class": result.class_ and class_word(result.class_),
         "result": result.state if result.by_people is None else describe_outcome(result.by_people),
         "accuracy": result.accuracy,
-        "why": why if failed else None,
+        "why": why if failed else partial_pass(record.case) if passed else None,
         "answer": first_line(record.outcome.answer or "") or None,
         "record": record,
     }

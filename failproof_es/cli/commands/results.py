@@ -44,7 +44,7 @@ from failproof_es.cli.rendering.result_columns import (
 )
 from failproof_es.cli.rendering.result_pages import PlanPage, results_of
 from failproof_es.cli.rendering.result_rows import result_rows, rows_of, run_shape_of, shape_of
-from failproof_es.cli.rendering.result_texts import describe_unfinished, first_line
+from failproof_es.cli.rendering.result_texts import describe_unfinished, first_line, partial_pass
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import describe_shortfall
@@ -394,6 +394,8 @@ def _usual_row(
         why = f"({describe_unfinished(outcome)})"
     elif planned.by_people is None and outcome.failed:
         why = shortened(one_line(outcome.reason), WHY_WIDTH)
+    elif planned.by_people is None:
+        why = partial_pass(planned.case)
     answer = None if outcome.answer is None else first_line(outcome.answer)
     return {
         **cells_of(RecordedResult.of(planned, run), names),

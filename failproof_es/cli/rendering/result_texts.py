@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from failproof_es.cli.rendering.sanitise import one_line, shortened
+from failproof_es.core.case import PARTLY_IMPORTED, Case
 from failproof_es.core.outcome import EvaluationOutcome
 
 ANSWER_WIDTH = 60
@@ -19,3 +20,10 @@ def describe_unfinished(outcome: EvaluationOutcome) -> str:
     if outcome.answer is not None:
         return "answered, not graded"
     return "asked, no answer on record" if outcome.requests else "never asked"
+
+
+def partial_pass(case: Case) -> str | None:
+    """Why a pass of the case says less than its source asked; `None` if it does not."""
+    if not case.is_partly_imported:
+        return None
+    return f"({PARTLY_IMPORTED}: an expectation is not checked)"

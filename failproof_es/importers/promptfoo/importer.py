@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from failproof_es.core.case import Turn
+from failproof_es.core.case import PARTLY_IMPORTED, Turn
 from failproof_es.importers.promptfoo import assertions
 from failproof_es.importers.promptfoo.assertions import TestExpectation
 from failproof_es.importers.promptfoo.attributes import (
@@ -27,7 +27,7 @@ from failproof_es.importers.promptfoo.tests import (
     read_tests,
 )
 from failproof_es.importers.promptfoo.unused_names import UnusedNames
-from failproof_es.importers.protocol import PARTLY, Findings, ImportedCase, Options, Place
+from failproof_es.importers.protocol import Findings, ImportedCase, Options, Place
 from failproof_es.importers.records import MAX_TEXT, UnusableRecord
 from failproof_es.importers.source import Source
 from failproof_es.problems import InvalidInput, Problem
@@ -209,7 +209,7 @@ class _CaseWriter:
             tuple(expected.criteria),
             tuple(expected.refused),
             (
-                *([PARTLY] if expected.undecided else []),
+                *([PARTLY_IMPORTED] if expected.undecided else []),
                 *([f"prompt:{prompt.label}"] if prompt and is_one_of_several else []),
                 *attributes.tags,
             ),

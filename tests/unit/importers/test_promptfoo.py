@@ -10,10 +10,11 @@ from uuid import UUID
 
 import pytest
 
+from failproof_es.core.case import PARTLY_IMPORTED
 from failproof_es.core.evaluation import ModelReply, Transcript
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.dialects.shipped.checks import Checks
-from failproof_es.importers.protocol import PARTLY, Check
+from failproof_es.importers.protocol import Check
 from failproof_es.problems import InvalidInput, Problems
 from tests.unit.importers.reading import FILES, ImportedSource, importing, read, written
 
@@ -58,7 +59,7 @@ def test_answers_that_must_be_json_are_cases_of_the_dialect_checks(tmp_path: Pat
     suites = written(found.cases, tmp_path / "out")
     [case] = suites["checked.jsonl"]
     assert case["checks"] == [{"kind": "json"}, {"kind": "contains", "values": ["b"]}]
-    assert case["tags"][0] == PARTLY and list(suites) == ["checked.jsonl"]
+    assert case["tags"][0] == PARTLY_IMPORTED and list(suites) == ["checked.jsonl"]
     rated = importing(
         tmp_path,
         f"{ASK}tests:\n- vars: {{q: a}}\n  metadata: {{severity: high}}\n"

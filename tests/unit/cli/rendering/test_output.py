@@ -27,8 +27,9 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
-from failproof_es.cli.rendering.result_texts import ANSWER_WIDTH, first_line
+from failproof_es.cli.rendering.result_texts import ANSWER_WIDTH, first_line, partial_pass
 from failproof_es.cli.rendering.wrapping import wrapped
+from failproof_es.core.case import PARTLY_IMPORTED
 from failproof_es.reading.failure_reasons import FailureReasons
 from failproof_es.reading.recorded_run import PlannedOutcome
 from failproof_es.store.reading.reader import RecordedEvent
@@ -248,6 +249,13 @@ def test_lines_for_a_terminal_are_broken_between_words_and_commands_stay_whole()
     assert wrapped(text, 20).split("\n") == [
         "  two words:", f"    {command}", "    or", "x" * 20, "x" * 5 + ",", "  short",
     ]  # fmt: skip
+
+
+def test_a_pass_of_a_case_that_was_imported_in_part_says_so() -> None:
+    _, case = scored_one(1, 1.0)
+    partly = case.model_copy(update={"tags": ("a", PARTLY_IMPORTED)})
+    assert partial_pass(case) is None
+    assert partial_pass(partly) == "(partly-imported: an expectation is not checked)"
 
 
 def test_the_worst_results_are_two_short_lines_each_after_a_heading() -> None:
