@@ -27,7 +27,7 @@ Severity = Literal["error", "warning", "remark"]
 class Problem:
     """One defect, or a remark.
 
-    `code` names the kind of defect and does not change, such as `unknown-key`;
+    `code` names the kind of defect and does not change, such as `unknown-field`;
     `docs/reference/problems.md` lists the codes. `line` counts from 1; `field` is a dotted path
     such as `models[0].model`. `case_line` is the first line of the defective case, where that is
     another line.
@@ -177,9 +177,9 @@ def schema_code(kind: str) -> str:
     """The code of a schema error of pydantic, by its `type`."""
     match kind:
         case "missing":
-            return "missing-key"
+            return "missing-field"
         case "extra_forbidden":
-            return "unknown-key"
+            return "unknown-field"
         case "too_short" | "string_too_short":
             return "empty-value"
         case _ if kind in _RANGES:

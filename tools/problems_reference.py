@@ -9,10 +9,12 @@ import ast
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+from failproof_es.problem_codes import CODES
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("failproof_es", "projections")
@@ -27,10 +29,12 @@ _INTRODUCTION = """\
 
 <!-- Generated: python -m tools.problems_reference > docs/reference/problems.md -->
 
-An error or a warning ends with its code in brackets: `[unknown-key]`. A code keeps its meaning, the
-sentences may be improved. In JSON the code is `code`. In the sentences below `{NAME}` is a value,
-and `...` a text that is put together elsewhere.
+An error or a warning ends with its code in brackets: `[unknown-field]`. In JSON the code is `code`.
+A code keeps its meaning, the sentences may be improved. Each code below has its meaning and at most
+three of its sentences; `{NAME}` and `{...}` are values. Codes with `key` are about API keys, codes
+with `signing-key` about the keys that sign the log. A plug-in may have codes of its own.
 """
+_MOST_SAMPLES, _FEWEST_WORDS = 3, 3
 
 
 class Sentence(NamedTuple):
@@ -46,11 +50,28 @@ def reference() -> str:
 
 
 def _sections() -> Iterator[str]:
-    for code, sentences in sorted(codes().items()):
-        yield f"## {code}\n"
-        for message, remedy in sorted(set(sentences), key=str):
-            yield f"- {message} ({remedy})" if remedy else f"- {message}"
-        yield ""
+    sentences = codes()
+    for code, meaning in CODES.items():
+        yield f"## {code}\n\n{meaning}\n"
+        if samples := _samples(sentences[code]):
+            yield "\n".join(samples) + "\n"
+
+
+def _samples(sentences: Iterable[Sentence]) -> list[str]:
+    """The sentences with the fewest unknown parts as list items; none that has almost no words."""
+    remedies: dict[str, str] = {}
+    for message, remedy in sorted(set(sentences), key=str):
+        remedies[message] = f" ({remedy})" if remedy and _words(remedy) else ""
+    items = [
+        f"- {message}{remedy}"
+        for message, remedy in sorted(remedies.items(), key=lambda sentence: not sentence[1])
+        if _words(message) and len(_words(message + remedy)) >= _FEWEST_WORDS
+    ]
+    return sorted(items, key=lambda item: item.count(_UNKNOWN))[:_MOST_SAMPLES]
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W\d_]+", re.sub(r"\{[^{}]*\}", "", text))
 
 
 def codes() -> Mapping[str, Sequence[Sentence]]:

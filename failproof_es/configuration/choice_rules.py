@@ -53,7 +53,9 @@ def check_matrix(matrix: Matrix | None, report: Report) -> None:
         at: Location = ("matrix", "parameters", name)
         if name in _entry_keys() - OWN:
             message = "is a key of a model's entry and no parameter"
-            report("reserved-key", at, message, "list the models that differ by it under `models`")
+            report(
+                "reserved-field", at, message, "list the models that differ by it under `models`"
+            )
             continue
         seen = set()
         for number, value in enumerate(values):

@@ -49,7 +49,7 @@ def connection_problems(model: Model) -> Iterator[EntryProblem]:
             yield EntryProblem("invalid-name", "headers", f"{name!r} is not the name of a header")
         elif name.lower() in _OURS:
             message = f"a configuration cannot set `{name}`: the program sets it for each request"
-            yield EntryProblem("reserved-key", "headers", message, "remove it")
+            yield EntryProblem("reserved-field", "headers", message, "remove it")
         if not _VARIABLE.fullmatch(variable):
             message = f"the value of `{name}` is not the name of an environment variable"
             yield EntryProblem(
@@ -57,7 +57,9 @@ def connection_problems(model: Model) -> Iterator[EntryProblem]:
             )
     lower = [name.lower() for name in model.headers]
     if len(set(lower)) < len(lower):
-        yield EntryProblem("duplicate-key", "headers", "names one header twice", "keep one of them")
+        yield EntryProblem(
+            "duplicate-field", "headers", "names one header twice", "keep one of them"
+        )
 
 
 def _address_problems(

@@ -71,10 +71,10 @@ def _explain_unquoted(
 ) -> Explanation:
     """An error in words that state the expected value and quote nothing of the file."""
     if detail["type"] == "missing":
-        return Explanation("missing-key", "is missing", f"add `{name}:`")
+        return Explanation("missing-field", "is missing", f"add `{name}:`")
     known_keys = ", ".join(_keys_at(_known_part(location, schema), schema))
     if detail["type"] == "extra_forbidden":
-        return Explanation("unknown-key", "is not a known key", f"known here: {known_keys}")
+        return Explanation("unknown-field", "is not a known field", f"known here: {known_keys}")
     if detail["type"] in ("model_type", "dict_type"):
         remedy = f"write a mapping with these keys: {known_keys}"
         return Explanation("wrong-type", "is not a mapping", remedy)
@@ -110,7 +110,7 @@ def _explain_quoting(
     if detail["type"] == "extra_forbidden":
         return _unknown_key(detail, name, location, schema)
     if detail["type"] == "missing":
-        return Explanation("missing-key", "is missing", f"add `{name}:`")
+        return Explanation("missing-field", "is missing", f"add `{name}:`")
     if _may_be_secret(name, detail["input"]):
         return Explanation(
             "key-exposed",
@@ -178,8 +178,10 @@ def _unknown_key(
     if location[:-1] == ("gates",):
         install = f"for another one install its package (entry point group {DECLARED.group})"
         remedy = f"{meant} {hint}; {install}".strip()
-        return Explanation("unknown-key", "is not a known key", remedy)
-    return Explanation("unknown-key", "is not a known key", meant or (hint if known_keys else None))
+        return Explanation("unknown-field", "is not a known field", remedy)
+    return Explanation(
+        "unknown-field", "is not a known field", meant or (hint if known_keys else None)
+    )
 
 
 def _keys_at(location: Location, owner: type[BaseModel]) -> list[str]:

@@ -62,7 +62,7 @@ def override(tree: YamlTree, settings: Sequence[str], problems: Problems) -> Non
             )
         elif (value := parse_yaml(_FROM, text, problems)) is not None:
             if conflict := _set_value(tree, location, value.value):
-                problems.error("unknown-key", conflict, path=_FROM, field=field)
+                problems.error("unknown-field", conflict, path=_FROM, field=field)
             else:
                 tree.overridden.add(location)
 
@@ -143,7 +143,7 @@ def set_folder(tree: YamlTree, path: Path, folder: Path, problems: Problems) -> 
         if "folder" in test_run:
             found_in, line = tree.place_of(("test_run", "folder"), path)
             problems.error(
-                "unknown-key", "is not a known key: the program records it",
+                "unknown-field", "is not a known field: the program records it",
                 path=found_in, line=line, field="test_run.folder", remedy="remove it",
             )  # fmt: skip
         test_run["folder"] = str(folder)

@@ -163,7 +163,7 @@ def _check_test_run(test_run: TestRun, report: Report) -> None:
     remedy = "use a word or a UUID, or leave it out"
     if test_run_id == "latest" or (test_run_id.isascii() and test_run_id.isdigit()):
         message = "is reserved on the command line: `latest` and numbers mean other runs"
-        report("reserved-name", ("test_run", "id"), message, remedy)
+        report("invalid-name", ("test_run", "id"), message, remedy)
     elif not test_run_id.isprintable() or test_run_id != test_run_id.strip() or not test_run_id:
         message = "is empty, begins or ends with a space, or holds what cannot be printed"
         report("invalid-name", ("test_run", "id"), message, remedy)
@@ -185,7 +185,7 @@ def _check_prompts(prompts: PromptsSection, report: Report) -> None:
     )
     if getattr(prompts, needed_key) is None:
         message = f"is missing: source `{prompts.source}` needs it"
-        report("missing-key", ("prompts", needed_key), message, None)
+        report("missing-field", ("prompts", needed_key), message, None)
     if getattr(prompts, other_key) is not None:
         message = f"has no effect with source `{prompts.source}`"
         report("no-effect", ("prompts", other_key), message, "remove it")
@@ -197,7 +197,7 @@ def _check_prices(prices: Prices, report: Report) -> None:
         report("options-conflict", ("prices",), message, "keep one of them")
     elif prices.models and prices.version is None:
         remedy = "add the day of the prices: YYYY-MM-DD"
-        report("missing-key", ("prices", "version"), "is missing", remedy)
+        report("missing-field", ("prices", "version"), "is missing", remedy)
 
 
 def check_price_tiers(
@@ -342,7 +342,7 @@ def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
     for name, is_given in presence.items():
         if not is_given and name in rules.needs:
             missing = f"is missing: provider `{rules.name}` needs it"
-            yield EntryProblem("missing-key", name, missing, None)
+            yield EntryProblem("missing-field", name, missing, None)
         if is_given and name not in rules.takes:
             yield EntryProblem("unsupported-feature", name, nothing, "remove it")
     can = rules.capabilities
@@ -362,7 +362,7 @@ def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
     yield from rules.problems(model)
     for name in sorted({*rules.reserved, "prompt_template"} & set(model.parameters)):
         own = "this has a key of its own"
-        yield EntryProblem("reserved-key", "parameters", f"must not hold `{name}`", own)
+        yield EntryProblem("reserved-field", "parameters", f"must not hold `{name}`", own)
     for at, value in _leaves(model.parameters):
         names = [step for step in at if isinstance(step, str)]
         if names and isinstance(value, str) and _KEY.fullmatch(names[-1]):

@@ -192,7 +192,7 @@ def _read_node(path: Path, node: Node, at: Location, tree: YamlTree, problems: P
             return _read_scalar(node)
         except OverflowError:
             problems.error(
-                "number-too-large", f"is a number of more than {_MOST_DIGITS} digits",
+                "out-of-range", f"is a number of more than {_MOST_DIGITS} digits",
                 path=path, line=node.start_mark.line + 1,
                 field=dotted(at) if tree.quoting else None, remedy="write it in quotes",
             )  # fmt: skip
@@ -216,7 +216,7 @@ def _read_mapping(
             first = tree.lines[(*at, key)]
             field = dotted((*at, key)) if tree.quoting else None
             problems.error(
-                "duplicate-key",
+                "duplicate-field",
                 f"{'the' if tree.quoting else 'a'} key appears twice, first in line {first}",
                 path=path, line=line, field=field, remedy="keep one of them",
             )  # fmt: skip

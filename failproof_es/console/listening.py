@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import socket
 
 from failproof_es.console.settings import ConsoleSettings
@@ -29,7 +28,7 @@ def listen(settings: ConsoleSettings, port_option: str = "--port") -> socket.soc
             raise
     except OSError as error:
         raise InvalidInput.because(
-            "port-in-use" if error.errno == errno.EADDRINUSE else "cannot-listen",
+            "cannot-listen",
             f"the console cannot listen on {settings.host} port {settings.port}: "
             f"{error.strerror or error}",
             remedy=f"choose another with {port_option}, or stop what listens there",

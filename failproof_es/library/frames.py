@@ -30,13 +30,13 @@ def frame_of(results: Iterable[RecordedResult], library: FrameLibrary | None = N
     if module_name not in ("pandas", "polars"):
         reason = "none is installed here" if module_name is None else f"it is not {module_name!r}"
         raise InvalidInput.because(
-            "extra-not-installed" if module_name is None else "invalid-option",
+            "package-not-installed" if module_name is None else "invalid-option",
             f"a data frame is one of pandas or polars, and {reason}",
             remedy="pip install 'failproof-es[notebook]'",
         )
     if find_spec(module_name) is None:
         raise InvalidInput.because(
-            "extra-not-installed",
+            "package-not-installed",
             f"{module_name} is not installed here",
             remedy=f"pip install {module_name}",
         )

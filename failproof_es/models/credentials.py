@@ -22,7 +22,7 @@ def credential_problems(model: Model, kind: str) -> Iterator[EntryProblem]:
         if model.api_key_env is None:
             missing = f"is missing: provider `{model.provider}` needs it, or `{CREDENTIALS}`"
             yield EntryProblem(
-                "missing-key", "api_key_env", missing, f"options: {{{CREDENTIALS}: {kind}}}"
+                "missing-field", "api_key_env", missing, f"options: {{{CREDENTIALS}: {kind}}}"
             )
         return
     if model.options[CREDENTIALS] != kind:

@@ -56,7 +56,7 @@ class HttpProviderType(BaseProviderType):
         base_url = self.base_url(model)
         if base_url is None:
             message = f"model {model.model}: provider `{self.name}` needs `base_url`"
-            raise InvalidInput.because("missing-key", message)
+            raise InvalidInput.because("missing-field", message)
         kind = self.implementation()
         return kind(model, base_url, timeout_ms=timeout_ms, connections=connections, key=key)
 

@@ -46,7 +46,7 @@ def option_problems(model: Model) -> Iterator[EntryProblem]:
     elif MAX_TOKENS_AS in model.options and max_tokens_name(model) in model.parameters:
         message = f"must not hold `{max_tokens_name(model)}`"
         yield EntryProblem(
-            "reserved-key",
+            "reserved-field",
             "parameters",
             message,
             "write `max_tokens`, which is sent under that name",
@@ -58,4 +58,4 @@ def unknown_options(model: Model, supported: tuple[str, ...]) -> Iterator[EntryP
     names = ", ".join(f"`{name}`" for name in supported)
     there = f"there {'is' if len(supported) == 1 else 'are'} {names}"
     for name in sorted(set(model.options) - set(supported)):
-        yield EntryProblem("unknown-key", "options", f"has no `{name}`", there)
+        yield EntryProblem("unknown-field", "options", f"has no `{name}`", there)

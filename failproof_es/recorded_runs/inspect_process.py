@@ -61,7 +61,7 @@ def read_lines(path: Path) -> Lines:
 def _unreadable(path: Path, python: str, error: ChildFailed) -> InvalidInput:
     if error.code == _ABSENT:
         return InvalidInput.because(
-            "extra-not-installed",
+            "package-not-installed",
             f"Inspect, which reads its own logs, is not installed for {python}",
             remedy="pip install 'failproof-es[inspect]'; or install inspect-ai into an environment "
             f"of its own, and name its Python in {PYTHON}",

@@ -61,7 +61,7 @@ def _parse(content: bytes, path: Path, line: int | None) -> Any:
         return json.loads(content, object_pairs_hook=_require_unique_keys)
     except _DuplicateKey as error:
         message = f"the key {str(error)!r} occurs twice in one object: one value would be lost"
-        raise InvalidInput([Problem("duplicate-key", message, path=path, line=line)]) from None
+        raise InvalidInput([Problem("duplicate-field", message, path=path, line=line)]) from None
     except (ValueError, RecursionError) as error:
         message = "is no JSON" if line is None else "the line is no JSON"
         remedy = "check that the file is whole: its writer may have been stopped"

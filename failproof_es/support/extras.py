@@ -61,7 +61,7 @@ def require(extra: str, feature: str) -> None:
     """
     if missing := _missing(extra):
         raise InvalidInput.because(
-            "extra-not-installed",
+            "package-not-installed",
             f"{feature} needs the extra {extra!r}, of which {', '.join(missing)} "
             f"{'is' if len(missing) == 1 else 'are'} not installed here",
             remedy=f"pip install 'failproof-es[{extra}]'",

@@ -262,7 +262,7 @@ class DataManager:
     def _run_id(self, result: Result) -> int:
         if result.run_id is None:
             raise InvalidInput.because(
-                "missing-value", f"{_name_result(result)}: no run_id", remedy="set it"
+                "missing-field", f"{_name_result(result)}: no run_id", remedy="set it"
             )
         return result.run_id
 

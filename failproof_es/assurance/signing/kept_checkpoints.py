@@ -221,7 +221,7 @@ def _load_kept_checkpoint(place: str, key: PublicKey) -> KeptCheckpoint:
     except OSError as error:
         why = f"no answer within {_TIMEOUT_S:g} s" if isinstance(error, TimeoutError) else error
         raise InvalidInput.because(
-            "checkpoint-unreadable",
+            "checkpoint-unusable",
             f"the checkpoint kept in {place} cannot be read: {why}",
             remedy="name a file, a folder or a URL that can be",
         ) from None

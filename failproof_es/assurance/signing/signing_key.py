@@ -149,7 +149,7 @@ def read_key(path: Path, kind: Kind) -> SigningKey:
             text = file.read(_MOST_BYTES).decode("ascii")
         if mode & 0o077:
             raise InvalidInput.because(
-                "key-exposed",
+                "signing-key-exposed",
                 f"the key file {path} can be read by others (mode {mode:o})",
                 remedy=f"chmod 600 {path}, and think about who may have read it",
             )

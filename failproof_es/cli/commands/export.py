@@ -169,7 +169,7 @@ def _check_arguments(
         message = "no shape is named" if shape is None else f"unknown shape {shape!r}"
         there = [*EXPORTERS.names(), *_dialect_shapes()]
         problems.error(
-            "missing-option" if shape is None else "unknown-shape", message, field="--shape",
+            "missing-option" if shape is None else "unknown-name", message, field="--shape",
             remedy=f"there are: {', '.join(there)}",
         )  # fmt: skip
     if output is None:

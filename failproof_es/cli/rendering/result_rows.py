@@ -39,7 +39,7 @@ def shape_of(dialect_name: str, shape: str | None) -> Shape:
     if result_shape is None:
         names = sorted([*shapes, *_run_shapes(dialect_name)])
         raise InvalidInput.because(
-            "unknown-shape",
+            "unknown-name",
             f"dialect {dialect_name!r} has no result shape {shape!r}",
             remedy=f"use one of: {', '.join(names)}",
         )

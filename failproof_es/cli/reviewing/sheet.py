@@ -211,7 +211,7 @@ def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
             if len(cells) > len(columns):
                 message = f"has {len(cells)} cells, the first line has {len(columns)}"
                 problems.error(
-                    "too-many-cells",
+                    "wrong-cell-count",
                     message,
                     path=path,
                     line=line,
@@ -312,16 +312,16 @@ def _opinion(
         item = row["item"]
         if item in seen:
             message = f"{item!r} appears twice for this evaluation"
-            refuse("duplicate-item", row, "item", message, "keep one of them")
+            refuse("duplicate-value", row, "item", message, "keep one of them")
         elif item == OVERALL:
             overall = row
         elif item not in keys:
             allowed = ", ".join((OVERALL, *keys))
             message, remedy = f"{item!r} is not an item of this case", f"there are: {allowed}"
-            refuse("unknown-item", row, "item", message, remedy)
+            refuse("unknown-name", row, "item", message, remedy)
         else:
             for column in (name for name in _ANSWERS[1:] if row[name]):
-                refuse("misplaced-answer", row, column, "belongs into the row `overall`")
+                refuse("misplaced-field", row, column, "belongs into the row `overall`")
             try:
                 if row["verdict"]:
                     verdict = item_verdict(item, row["verdict"])

@@ -188,7 +188,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         for key, _ in pairs:
             if key in seen:
                 raise Defect(
-                    "duplicate-key",
+                    "duplicate-field",
                     "duplicate key in the object",
                     field=_printable(key),
                     remedy="keep one",
@@ -204,7 +204,7 @@ def _no_constant(word: str) -> NoReturn:
 def _finite(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        raise Defect("number-too-large", f"the number {text[:40]} is too large")
+        raise Defect("out-of-range", f"the number {text[:40]} is too large")
     return number
 
 
@@ -212,7 +212,7 @@ def _in_64_bits(text: str) -> int:
     # 20 characters hold every 64-bit integer; longer text is not even converted
     if len(text) > 20 or not -(2**63) <= (number := int(text)) < 2**64:
         message = f"the integer {text[:40]} does not fit in 64 bits"
-        raise Defect("number-too-large", message, remedy="write a string")
+        raise Defect("out-of-range", message, remedy="write a string")
     return number
 
 

@@ -69,8 +69,8 @@ class UnknownKeys:
         refused = refuse(self.problems, key, known_keys, present_keys, **place)
         if not refused and key not in self.mentioned:
             self.mentioned.add(key)
-            message = f"unknown key: kept with the stored {self.what}, not used (first seen here)"
-            self.problems.warning("unknown-key", message, **place)
+            message = f"unknown field: kept with the stored {self.what}, not used (first seen here)"
+            self.problems.warning("unknown-field", message, **place)
         return refused
 
 
@@ -89,7 +89,7 @@ def refuse(
     remedy = remedy_for(key, tuple(known_keys), present_keys)
     if remedy is not None:
         own = "a key of your own may begin with x_"
-        problems.error("unknown-key", "is not a known key", remedy=f"{remedy} {own}", **place)
+        problems.error("unknown-field", "is not a known field", remedy=f"{remedy} {own}", **place)
     return remedy is not None
 
 

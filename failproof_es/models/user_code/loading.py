@@ -77,7 +77,7 @@ def load_class(class_name: str, method: str, folder: Path | None = None) -> Any:
         kind = getattr(importlib.import_module(module_name), name)
     except Exception as error:
         raise InvalidInput.because(
-            "class-failed",
+            "class-not-found" if _is_missing(error, module_name, name) else "class-failed",
             f"class {describe_class(class_name)} cannot be loaded: {type(error).__name__}: {error}",
             remedy=naming(folder),
         ) from error
@@ -88,6 +88,16 @@ def load_class(class_name: str, method: str, folder: Path | None = None) -> Any:
     if not callable(getattr(kind, method, None)):
         raise unfit("class-unfit", class_name, f"has no method `{method}`")
     return kind
+
+
+def _is_missing(error: Exception, module_name: str, name: str) -> bool:
+    """Whether the import of a class failed because its module or its name does not exist."""
+    match error:
+        case ModuleNotFoundError():
+            return f"{module_name}.".startswith(f"{error.name}.")
+        case AttributeError():
+            return error.name == name
+    return False
 
 
 def folders_for_workers() -> dict[str, str]:

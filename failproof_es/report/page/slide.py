@@ -81,7 +81,7 @@ def _require_known(
     known = list(dict.fromkeys((*by, *names)))
     problems = [
         Problem(
-            "unknown-group", f"the slide has no {name!r}", field="--without",
+            "unknown-name", f"the slide has no {name!r}", field="--without",
             remedy=f"{did_you_mean(name, known)}it has: {', '.join(known)}",
         )
         for name in without if name not in known

@@ -205,7 +205,7 @@ def test_the_folder_of_a_configuration_is_recorded_and_is_no_key_of_it(
     write_configuration(tmp_path, mock_url, test_run={"name": "x", "folder": "elsewhere"})
     done = invoke(store.url, "validate", "run.yaml", cwd=tmp_path)
     assert done.exit_code == 2
-    assert "test_run.folder: " in done.stderr and "[unknown-key]" in done.stderr
+    assert "test_run.folder: " in done.stderr and "[unknown-field]" in done.stderr
 
 
 def test_a_moved_folder_has_the_same_digest(tmp_path: Path, mock_url: str) -> None:

@@ -280,7 +280,7 @@ def test_a_shape_that_the_dialect_has_not_is_refused_however_it_is_printed(
     for how in ((), ("--json",), ("--junit", tmp_path / "out.xml")):
         done = program("results", "latest", "--shape", "agreement", *how)
         assert (done.returncode, done.stdout) == (2, "")
-        assert "[unknown-shape]" in done.stderr
+        assert "[unknown-name]" in done.stderr
     assert not (tmp_path / "out.xml").exists()
 
 

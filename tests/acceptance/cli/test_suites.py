@@ -257,11 +257,11 @@ def as_latin_1(text: str) -> bytes:
 
 
 IN_YAML = [
-    Damage("no id", without("id:"), "case.yaml:1: id", "missing-key"),
+    Damage("no id", without("id:"), "case.yaml:1: id", "missing-field"),
     Damage("id is a number", swap("RT-1", "1"), "case.yaml:1: id", "wrong-type"),
     Damage("id is blank", swap("RT-1", "' '"), "case.yaml:1: id", "empty-value"),
     Damage("title is yes", swap("Ferries and dogs", "true"), "case.yaml:2: title", "wrong-type"),
-    Damage("no category", without("category:"), "case.yaml:1: category", "missing-key"),
+    Damage("no category", without("category:"), "case.yaml:1: category", "missing-field"),
     Damage("tags are a text", swap("[citation_check]", "x"), "case.yaml:4: tags", "wrong-type"),
     Damage(
         "a tag is a number", swap("[citation_check]", "[7]"), "case.yaml:4: tags[0]", "wrong-type"
@@ -286,7 +286,7 @@ IN_YAML = [
     ),
     Damage("a blank in a source's id", swap("SRC-1", "SRC 1"), "", ""),
     Damage(
-        "a source without text", without("text:"), "case.yaml:8: sources[0].text", "missing-key"
+        "a source without text", without("text:"), "case.yaml:8: sources[0].text", "missing-field"
     ),
     Damage(
         "a misspelt role",
@@ -325,7 +325,7 @@ IN_YAML = [
         "no list of what must be done",
         without("must_do:", "- Says that dogs are allowed"),
         "case.yaml:16: expected_behavior.must_do",
-        "missing-key",
+        "missing-field",
     ),
     Damage(
         "an item is a mapping",
@@ -353,7 +353,10 @@ IN_YAML = [
     ),
     Damage("notes are a list", swap("None.", "[None]"), "case.yaml:24: notes", "wrong-type"),
     Damage(
-        "a key twice", swap("title: F", "title: X\ntitle: F"), "case.yaml:3: title", "duplicate-key"
+        "a key twice",
+        swap("title: F", "title: X\ntitle: F"),
+        "case.yaml:3: title",
+        "duplicate-field",
     ),
     Damage("a tab indents", swap("  - role: user", "\t- role: user"), "case.yaml:14", "not-yaml"),
     Damage("a bracket stays open", swap("check]", "check"), "case.yaml:5", "not-yaml"),
@@ -376,7 +379,7 @@ IN_JSON_LINES = [
     Damage("half an emoji", swap("Ferries", "\\ud83d"), "case.jsonl:2: title", "not-storable"),
     Damage("the id of the line before", swap("RT-1", "GOOD"), "case.jsonl:2: id", "duplicate-id"),
     Damage(
-        "tags twice", swap('"S2"', '"S2", "tags": []'), "case.jsonl:2: tags", "duplicate-key"
+        "tags twice", swap('"S2"', '"S2", "tags": []'), "case.jsonl:2: tags", "duplicate-field"
     ),
     Damage(
         "a deep nest", swap('"S2"', "[" * 999 + "]" * 999), "case.jsonl:2", "nested-too-deeply"

@@ -282,7 +282,7 @@ def test_a_missing_extra_is_told_before_anything_is_sent(
         write_configuration(tmp_path, mock)
         done = invoke(store.url, "start", "run.yaml", "--console", cwd=tmp_path)
         assert done.exit_code == 2
-        assert "[extra-not-installed]" in done.stderr
+        assert "[package-not-installed]" in done.stderr
         assert "pip install 'failproof-es[console]'" in done.stderr
         assert asked(mock) == {} and events(store) == 0
 

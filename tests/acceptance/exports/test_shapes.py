@@ -377,7 +377,7 @@ def test_bad_arguments_are_told_together(recorded: Recorded) -> None:
     assert done.exit_code == 2
     codes = re.findall(r"\[([a-z-]+)\]$", done.stderr, re.MULTILINE)
     assert sorted(codes) == [
-        "duplicate-option", "invalid-option", "missing-option", "missing-option", "unknown-shape",
+        "duplicate-option", "invalid-option", "missing-option", "missing-option", "unknown-name",
     ]  # fmt: skip
     for more in (("--with", "a=1"), ("--all",)):
         done = invoke(

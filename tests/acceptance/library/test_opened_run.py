@@ -111,7 +111,7 @@ def test_a_frame_of_a_library_that_is_not_there_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)
     wanted: Any = "polars"
-    with pytest.raises(InvalidInput, match=r"pip install polars.*\[extra-not-installed\]"):
+    with pytest.raises(InvalidInput, match=r"pip install polars.*\[package-not-installed\]"):
         frame_of([], wanted)
 
 

@@ -238,7 +238,7 @@ def test_shapes_are_listed_and_everything_that_is_missing_is_said(
     assert {"csv", "promptguard"} <= {each["shape"] for each in json.loads(listed.stdout)}
     done = invoke(store.url, "export", "--shape=promptgard", cwd=folder)
     assert done.exit_code == 2
-    assert done.stderr.count("[missing-option]") == 2 and "[unknown-shape]" in done.stderr
+    assert done.stderr.count("[missing-option]") == 2 and "[unknown-name]" in done.stderr
     write_suite(folder, 1)
     write_configuration(folder, mock_url)
     start(store, folder)

@@ -70,9 +70,9 @@ SUITES = {
         case(prompt_vars=[]),
         ["suite.jsonl:1: prompt_vars: ", "[wrong-type]"],
     ),
-    "no case_id": (without("case_id"), ["suite.jsonl:1: case_id: ", "[missing-key]"]),
-    "no suite_id": (without("suite_id"), ["suite.jsonl:1: suite_id: ", "[missing-key]"]),
-    "no prompt": (without("prompt"), ["suite.jsonl:1: prompt: ", "[missing-key]"]),
+    "no case_id": (without("case_id"), ["suite.jsonl:1: case_id: ", "[missing-field]"]),
+    "no suite_id": (without("suite_id"), ["suite.jsonl:1: suite_id: ", "[missing-field]"]),
+    "no prompt": (without("prompt"), ["suite.jsonl:1: prompt: ", "[missing-field]"]),
     "an unknown class": (
         case(expected_classification="maybe"),
         [
@@ -86,7 +86,7 @@ SUITES = {
     ),
     "a key twice": (
         b'{"case_id": "a", "case_id": "b"}',
-        ["suite.jsonl:1: case_id: ", "[duplicate-key]"],
+        ["suite.jsonl:1: case_id: ", "[duplicate-field]"],
     ),
     "a variable without a value": (
         case(prompt="hi {{name}}, {{x}}", prompt_vars={"x": "1"}),
@@ -103,10 +103,10 @@ SUITES = {
     ),
     "NaN": (b'{"prompt": NaN}', ["suite.jsonl:1: NaN ", "[not-json]"]),
     "Infinity": (b'{"x": -Infinity}', ["suite.jsonl:1: -Infinity ", "[not-json]"]),
-    "a number too large": (b'{"x": 1e999}', ["suite.jsonl:1: ", "[number-too-large]"]),
+    "a number too large": (b'{"x": 1e999}', ["suite.jsonl:1: ", "[out-of-range]"]),
     "an integer too large": (
         b'{"x": 18446744073709551616}',
-        ["suite.jsonl:1: ", "[number-too-large]"],
+        ["suite.jsonl:1: ", "[out-of-range]"],
     ),
     "nested too deeply": (
         b'{"x": ' + b"[" * 10_000 + b"]" * 10_000 + b"}",
@@ -200,16 +200,16 @@ CONFIGURATIONS = {
         "    model: a\n    model: b",
         "run.yaml:7: models[0].model: ",
         "line 6",
-        "[duplicate-key]",
+        "[duplicate-field]",
     ),
     "a misspelt key": spoiled(
         "parallel_workers",
         "paralel_workers",
         "run.yaml:11: execution.paralel_workers: ",
         "did you mean `parallel_workers`?",
-        "[unknown-key]",
+        "[unknown-field]",
     ),
-    "an unknown section": spoiled("execution:", "zzz:", "run.yaml:10: zzz: ", "[unknown-key]"),
+    "an unknown section": spoiled("execution:", "zzz:", "run.yaml:10: zzz: ", "[unknown-field]"),
     "a tag": spoiled(
         "mock", "!!python/name:os.system x", "run.yaml:6: ", "!name", "[unsupported-yaml]"
     ),
@@ -234,21 +234,21 @@ CONFIGURATIONS = {
         "gates.min_accuracy: ",
         "[out-of-range]",
     ),
-    "no models": spoiled(MODELS, "", "run.yaml:1: models: ", "[missing-key]"),
+    "no models": spoiled(MODELS, "", "run.yaml:1: models: ", "[missing-field]"),
     "an empty list of models": spoiled(
         MODELS, "models: []\n", "run.yaml:3: models: ", "[empty-value]"
     ),
     "no prompts": spoiled(
-        "prompts:\n  path: suite.jsonl\n", "", "run.yaml:1: prompts: ", "[missing-key]"
+        "prompts:\n  path: suite.jsonl\n", "", "run.yaml:1: prompts: ", "[missing-field]"
     ),
     "no path": spoiled(
-        "path: suite.jsonl", "source: file", "run.yaml:8: prompts.path: ", "[missing-key]"
+        "path: suite.jsonl", "source: file", "run.yaml:8: prompts.path: ", "[missing-field]"
     ),
     "an unknown provider": spoiled(
         "openai", "opnai", "run.yaml:4: models[0].provider: ", "'openai'", "[unknown-name]"
     ),
     "a provider without its URL": spoiled(
-        f"    base_url: {URL}\n", "", "models[0].base_url: ", "[missing-key]"
+        f"    base_url: {URL}\n", "", "models[0].base_url: ", "[missing-field]"
     ),
     "a URL that is none": spoiled(
         URL,
@@ -290,7 +290,7 @@ CONFIGURATIONS = {
         "python\n    class: nowhere.at_all:Client",
         "run.yaml:4: models[0]: ",
         "package.module:Name",
-        "[class-failed]",
+        "[class-not-found]",
     ),
     "a class without a name": spoiled(
         f"openai\n    base_url: {URL}",
@@ -335,7 +335,7 @@ CONFIGURATIONS = {
         "[unknown-collection]",
     ),
     "an id that is a number": spoiled(
-        "name: spoiled", "name: a\n  id: '7'", "run.yaml:3: test_run.id: ", "[reserved-name]"
+        "name: spoiled", "name: a\n  id: '7'", "run.yaml:3: test_run.id: ", "[invalid-name]"
     ),
     "an unknown placeholder": spoiled(
         "execution:\n  parallel_workers: 2",

@@ -116,7 +116,7 @@ def test_other_tools_names_are_told_once_for_all_the_lines_that_have_them(tmp_pa
     renamed = ("id", "case_id"), ("question", "prompt"), ("answer", "expected_response")
     for name, meant in renamed:
         [line] = [line for line in done.stderr.splitlines() if f"{suite}:1: {name}: " in line]
-        assert f"`{meant}`" in line and line.endswith(" (and lines 2-9) [unknown-key]")
+        assert f"`{meant}`" in line and line.endswith(" (and lines 2-9) [unknown-field]")
     assert done.stderr.startswith("error: 63 problems, nothing was sent:\n")
     assert len(done.stderr.splitlines()) == 8
 

@@ -174,7 +174,7 @@ def test_a_failure_that_is_saved_again_is_compared_with_the_record(
         ({"evaluation_score": float("nan")}, "out-of-range"),
         ({"evaluation_reason": " "}, "empty-value"),
         ({"status": TaskStatus.NEW}, "wrong-status"),
-        ({"run_id": None}, "missing-value"),
+        ({"run_id": None}, "missing-field"),
         ({"run_id": 99}, "unknown-run"),
         ({"task_id": "task-9"}, "unknown-case"),
         ({"model_name": "beta"}, "unknown-model"),

@@ -59,7 +59,7 @@ def test_a_text_that_would_not_be_sent_ends_the_start_before_anything_is_asked(
     (tmp_path / "tasks" / "4.yaml").write_bytes(orjson.dumps([task("t", "Sum up.", passage="A.")]))
     done = invoke(store.url, "start", str(loaded.path), cwd=tmp_path)
     assert done.exit_code == 2
-    assert "4.yaml:1: [0].passage: " in done.stderr and "[unknown-key]" in done.stderr
+    assert "4.yaml:1: [0].passage: " in done.stderr and "[unknown-field]" in done.stderr
     assert "prompts.options.input_keys" in done.stderr
     assert server.order() == []
     options = {"dialect": "benchmark", "path": str(tmp_path / "tasks")}

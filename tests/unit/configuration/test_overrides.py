@@ -75,10 +75,10 @@ def test_settings_are_part_of_the_resolved_configuration(tmp_path: Path) -> None
         ("models.1.model=x", "models[1].model", "1 entry, counted from 0: there is no models.1"),
         ("models.first=x", "models.first", "name one by its number, such as models.0"),
         ("models.-1.model=x", "models.-1.model", "name one by its number, such as models.0"),
-        ("models.0.model.0=x", "models[0].model.0", "unknown-key"),
+        ("models.0.model.0=x", "models[0].model.0", "unknown-field"),
         ("models.9999999.model=x", "models.9999999.model", "name one by its number"),
-        ("prompts[0]=x", "prompts[0]", "unknown-key"),
-        ("test_run.name.first=x", "test_run.name.first", "unknown-key"),
+        ("prompts[0]=x", "prompts[0]", "unknown-field"),
+        ("test_run.name.first=x", "test_run.name.first", "unknown-field"),
         ("execution.parallel_workers=", "execution.parallel_workers", "empty-value"),
         ("execution.parallel_workers", None, "invalid-option"),
         ("=3", None, "invalid-option"),
@@ -107,7 +107,7 @@ def test_all_problems_of_the_file_and_of_the_settings_are_said_at_once(tmp_path:
     assert {(str(each.path), each.field, each.code) for each in found} == {
         ("--set", "execution.repetitions", "options-conflict"),
         ("--set", "execution.repetitions", "out-of-range"),
-        (str(tmp_path / "run.yaml"), "jugde", "unknown-key"),
+        (str(tmp_path / "run.yaml"), "jugde", "unknown-field"),
     }
 
 
@@ -161,9 +161,11 @@ def test_problems_of_a_dialects_options_get_their_place(tmp_path: Path) -> None:
         "prompts: {path: suites/}", "prompts:\n  path: suites/\n  options:\n    tempalte: x"
     )
     loaded = load(tmp_path, text=text)
-    placed = loaded.placed(Problem("unknown-key", "is not known", field="prompts.options.tempalte"))
+    placed = loaded.placed(
+        Problem("unknown-field", "is not known", field="prompts.options.tempalte")
+    )
     assert (placed.path, placed.line) == (tmp_path / "run.yaml", 7)
-    own = Problem("unknown-key", "is not known", field="prompts.options.tempalte", path=Path("x"))
+    own = Problem("unknown-field", "is not known", field="prompts.options.tempalte", path=Path("x"))
     assert loaded.placed(own) == own
 
 

@@ -153,7 +153,7 @@ def test_ollamas_other_half_is_not_its_own_api(tmp_path: Path) -> None:
         load_configuration(tmp_path / "run.yaml")
     held = text + "    parameters: {num_predict: 7}\n"
     (tmp_path / "run.yaml").write_text(held)
-    with pytest.raises(InvalidInput, match=r"\[reserved-key\]"):
+    with pytest.raises(InvalidInput, match=r"\[reserved-field\]"):
         load_configuration(tmp_path / "run.yaml")
 
 

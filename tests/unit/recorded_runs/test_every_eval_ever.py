@@ -186,5 +186,5 @@ def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "samples.jsonl"
     twice = json.dumps(sample()).replace('"output"', '"output": {"raw": ["hidden"]}, "output"', 1)
     path.write_text(f"{json.dumps(sample())}\n{twice}\n")
-    with pytest.raises(InvalidInput, match=r"jsonl:2: .*'output'.*\[duplicate-key\]"):
+    with pytest.raises(InvalidInput, match=r"jsonl:2: .*'output'.*\[duplicate-field\]"):
         all_of(read_every_eval_ever(path))

@@ -113,9 +113,9 @@ class _UnusedKeys:
         for name, (path, line) in self.first.items():
             where = plural(self.tasks[name], "task")
             message = (
-                f"unknown key: kept with the stored task, not used, in {where} (first seen here)"
+                f"unknown field: kept with the stored task, not used, in {where} (first seen here)"
             )
-            problems.warning("unknown-key", message, path=path, line=line, field=name)
+            problems.warning("unknown-field", message, path=path, line=line, field=name)
 
 
 @dataclass(slots=True)

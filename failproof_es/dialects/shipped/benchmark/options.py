@@ -51,7 +51,7 @@ def read_options(option_values: Mapping[str, Any]) -> BenchmarkOptions:
             message, remedy = details["msg"][:1].lower() + details["msg"][1:], None
             if details["type"] == "extra_forbidden":
                 message, remedy = (
-                    "is not a known key",
+                    "is not a known field",
                     meant_key(name, list(BenchmarkOptions.model_fields)),
                 )
             code = schema_code(details["type"])
@@ -75,7 +75,7 @@ def _check_keys(options: BenchmarkOptions, problems: Problems) -> None:
         for key in dict.fromkeys(getattr(options, option)):
             if key in FIELDS:
                 message = f"uses the reserved name `{key}`"
-                problems.error("reserved-key", message, field=field, remedy="remove it")
+                problems.error("reserved-field", message, field=field, remedy="remove it")
             elif occurrences[key] > 1:
                 message = f"names `{key}`, which is named twice"
                 problems.error("duplicate-name", message, field=field, remedy="remove it")

@@ -75,7 +75,7 @@ def defects(
         is_known = name in (*FIELDS, *input_keys, *unsent) or is_own(name)
         if not is_known and _holds_text(value):
             remedy = _remedy_for_text(name, document)
-            yield TaskDefect("unknown-key", (name,), "is a text that is not sent", remedy)
+            yield TaskDefect("unknown-field", (name,), "is a text that is not sent", remedy)
 
 
 Unknown = tuple[Location, tuple[str, ...], dict[str, Any]]
@@ -130,10 +130,10 @@ def _text(
     """
     if name not in owner:
         if name in elsewhere:
-            yield TaskDefect("misplaced-key", (*other, name), *_misplaced(name, at, other))
+            yield TaskDefect("misplaced-field", (*other, name), *_misplaced(name, at, other))
         else:
             yield TaskDefect(
-                "missing-key", (*at, name), "is required and missing", f"add `{name}:`"
+                "missing-field", (*at, name), "is required and missing", f"add `{name}:`"
             )
         return
     value = owner[name]
@@ -157,10 +157,10 @@ def _missing_answers(document: dict[str, Any]) -> Iterator[TaskDefect]:
     if misplaced:
         remedy = f"add `{EXPECTED}:` and move {', '.join(misplaced)} below it, indented"
         message = f"is outside `{EXPECTED}`, which is missing"
-        yield TaskDefect("misplaced-key", (misplaced[0],), message, remedy)
+        yield TaskDefect("misplaced-field", (misplaced[0],), message, remedy)
     else:
         remedy = f"add `{EXPECTED}:` with {', '.join(ANSWER_TEXTS)} below it"
-        yield TaskDefect("missing-key", (EXPECTED,), "is required and missing", remedy)
+        yield TaskDefect("missing-field", (EXPECTED,), "is required and missing", remedy)
 
 
 def _describe_value(value: Any) -> str:

@@ -105,7 +105,7 @@ class _SuiteReader:
         if expected is None:
             return
         if (fault := expectation.syntax_error(expected)) is not None:
-            self._warn_of_expectation("not-a-pattern", path, line, fault.message, fault.remedy)
+            self._warn_of_expectation("invalid-pattern", path, line, fault.message, fault.remedy)
         if is_description(expected):
             self._warn_of_expectation(
                 "description-not-text",

@@ -82,6 +82,6 @@ def _describe_defect(kind: str, value: Any, context: Mapping[str, Any]) -> str:
         case "model_type" | "model_attributes_type":
             return f"must be an object with `role` and `content`, is {shown_value(value)}"
         case "extra_forbidden":
-            return "is not a known key of a message"
+            return "is not a known field of a message"
         case _:
             return f"is not what specification 000 § 1 asks for: {shown_value(value)}"

@@ -74,7 +74,7 @@ def read_options(option_values: Mapping[str, Any]) -> PromptGuardOptions:
 def _describe_error(error: ErrorDetails) -> tuple[str, str | None]:
     location = error["loc"]
     if error["type"] == "extra_forbidden":
-        return "is not a known key", meant_key(str(location[-1]), _known_at(location))
+        return "is not a known field", meant_key(str(location[-1]), _known_at(location))
     if error["type"] == "missing":
         return "is missing", f"add `{location[-1]}:`"
     return error["msg"][:1].lower() + error["msg"][1:], None

@@ -72,7 +72,7 @@ def _report(error: Any, problems: Problems) -> None:
         field += f"[{part}]" if isinstance(part, int) else f".{part}"
     if error["type"] == "extra_forbidden":
         hint = meant_key(str(error["loc"][-1]), list(RedTeamOptions.model_fields))
-        problems.error("unknown-key", "is not a known key", field=field, remedy=hint)
+        problems.error("unknown-field", "is not a known field", field=field, remedy=hint)
     else:
         message = error["msg"][:1].lower() + error["msg"][1:]
         problems.error(schema_code(error["type"]), message, field=field)

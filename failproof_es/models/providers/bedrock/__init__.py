@@ -60,11 +60,11 @@ class BedrockType(HttpProviderType):
         options = model.options
         for name in sorted(set(options) - set(_OPTIONS)):
             names = ", ".join(f"`{option}`" for option in _OPTIONS)
-            yield EntryProblem("unknown-key", "options", f"has no `{name}`", f"there are {names}")
+            yield EntryProblem("unknown-field", "options", f"has no `{name}`", f"there are {names}")
         region = options.get(REGION)
         if REGION not in options and (model.base_url is None or ACCESS_KEY in options):
             yield EntryProblem(
-                "missing-key",
+                "missing-field",
                 "options",
                 f"`{REGION}` is missing: it says in which region the model is",
                 "write it like us-east-1",

@@ -54,13 +54,13 @@ class VertexType(GeminiType):
         yield from credential_problems(model, GOOGLE_CREDENTIALS)
         for name in sorted(set(model.options) - {PROJECT, LOCATION, CREDENTIALS}):
             there = f"there are `{PROJECT}`, `{LOCATION}` and `{CREDENTIALS}`"
-            yield EntryProblem("unknown-key", "options", f"has no `{name}`", there)
+            yield EntryProblem("unknown-field", "options", f"has no `{name}`", there)
         for name, example in ((PROJECT, "my-project-1"), (LOCATION, "us-central1 or global")):
             value = model.options.get(name)
             if not (isinstance(value, str) and _NAME.fullmatch(value)):
                 message = f"`{name}` {'is missing' if value is None else 'has an invalid value'}"
                 yield EntryProblem(
-                    "missing-key" if value is None else "invalid-value",
+                    "missing-field" if value is None else "invalid-value",
                     "options",
                     message,
                     f"write it like {example}",

@@ -67,7 +67,7 @@ class SignedType(HttpProviderType):
     def problems(self, model: Model) -> Iterable[EntryProblem]:
         if not isinstance(model.options.get("secret_env"), str):
             yield EntryProblem(
-                "missing-key", "options", "lacks `secret_env`", "name the secret's variable there"
+                "missing-field", "options", "lacks `secret_env`", "name the secret's variable there"
             )
 
     def secret_variables(self, model: Model) -> tuple[str, ...]:

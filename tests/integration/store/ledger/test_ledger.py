@@ -207,7 +207,7 @@ def test_the_key_is_the_users_alone(connection: psycopg.Connection[Any]) -> None
     assert path.parent.stat().st_mode & 0o777 == 0o700
     assert log_key(origin).public == made.public
     path.chmod(0o644)
-    with pytest.raises(InvalidInput, match=r"\[key-exposed\]"):
+    with pytest.raises(InvalidInput, match=r"\[signing-key-exposed\]"):
         log_key(origin)
 
 

@@ -73,31 +73,31 @@ INNER = "  most_expected: Blue.\n  good_answer: Azure.\n  pass_option: A colour.
 DEFECTS = {
     "missing": (
         GOOD.replace("question: What colour is the sky?\n", ""),
-        "1: question: missing-key",
+        "1: question: missing-field",
     ),
     "missing inside": (
         GOOD.replace("  good_answer: Azure.\n", ""),
-        "5: expected_answer.good_answer: missing-key",
+        "5: expected_answer.good_answer: missing-field",
     ),
     "no expected answer": (
         GOOD.replace("expected_answer:\n" + INNER, ""),
-        "1: expected_answer: missing-key",
+        "1: expected_answer: missing-field",
     ),
     "too deep": (
         GOOD.replace("incorrect_direction", "  incorrect_direction"),
-        "9: expected_answer.incorrect_direction: misplaced-key",
+        "9: expected_answer.incorrect_direction: misplaced-field",
     ),
     "not deep enough": (
         GOOD.replace("  pass_option", "pass_option"),
-        "8: pass_option: misplaced-key",
+        "8: pass_option: misplaced-field",
     ),
     "category too deep": (
         GOOD.replace("category: Knowledge\n", "").replace(INNER, INNER + "  category: Knowledge\n"),
-        "8: expected_answer.category: misplaced-key",
+        "8: expected_answer.category: misplaced-field",
     ),
     "all of them not deep enough": (
         GOOD.replace("expected_answer:\n" + INNER, INNER.replace("  ", "")),
-        "5: most_expected: misplaced-key",
+        "5: most_expected: misplaced-field",
     ),
     "number": (
         GOOD.replace("Blue.", "1984"),
@@ -117,7 +117,7 @@ DEFECTS = {
     ),
     "twice the key": (
         GOOD + "task_id: again\n",
-        "10: task_id: duplicate-key",
+        "10: task_id: duplicate-field",
     ),
     "a word": ("colour\n", "1: None: wrong-type"),
     "empty list": ("[]\n", "1: None: no-cases"),
@@ -183,9 +183,9 @@ def test_the_input_of_a_task_is_asked_and_judged_with_its_question(tmp_path: Pat
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("context: The sea is calm.\n", "10: context: unknown-key"),
-        ("data: [1, {x: [a]}]\n", "10: data: unknown-key"),
-        ("notes: {by: me}\n", "10: notes: unknown-key"),
+        ("context: The sea is calm.\n", "10: context: unknown-field"),
+        ("data: [1, {x: [a]}]\n", "10: data: unknown-field"),
+        ("notes: {by: me}\n", "10: notes: unknown-field"),
         ("input_text: 5\n", "10: input_text: wrong-type"),
         ('input_text: " "\n', "10: input_text: empty-value"),
     ],
@@ -260,11 +260,11 @@ def test_templates_are_replaced_by_options_and_filled_in_one_pass(tmp_path: Path
             {"generation_template": "{{question}} {{answer}}"},
             "prompts.options.generation_template: invalid-template",
         ),
-        ({"judge_templat": "x"}, "prompts.options.judge_templat: unknown-key"),
+        ({"judge_templat": "x"}, "prompts.options.judge_templat: unknown-field"),
         ({"judge_template": 5}, "prompts.options.judge_template: wrong-type"),
         ({"input_keys": "data"}, "prompts.options.input_keys: wrong-type"),
-        ({"input_keys": ["question"]}, "prompts.options.input_keys: reserved-key"),
-        ({"unsent_keys": ["good_answer"]}, "prompts.options.unsent_keys: reserved-key"),
+        ({"input_keys": ["question"]}, "prompts.options.input_keys: reserved-field"),
+        ({"unsent_keys": ["good_answer"]}, "prompts.options.unsent_keys: reserved-field"),
         (
             {"input_keys": ["a"], "unsent_keys": ["a"]},
             "prompts.options.input_keys: duplicate-name, "

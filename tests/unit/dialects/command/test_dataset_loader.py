@@ -62,7 +62,7 @@ BAD: dict[str, tuple[str | bytes, int | None, str | None, str]] = {
     "a key twice": (with_line(9, 'id = "other"'), 9, None, "not-toml"),
     "a number without end": (with_line(9, f"n = {'9' * 5000}"), 9, None, "not-toml"),
     "endless nesting": (with_line(9, "n = " + "[" * 5000), None, None, "not-toml"),
-    "no version": (with_line(1, ""), None, "version", "missing-key"),
+    "no version": (with_line(1, ""), None, "version", "missing-field"),
     "a version that is a number": (with_line(1, "version = 1"), 1, "version", "wrong-type"),
     "an empty version": (with_line(1, 'version = ""'), 1, "version", "wrong-type"),
     "no cases": ('version = "1.0.0"\n', None, "test_cases", "no-cases"),
@@ -75,14 +75,14 @@ BAD: dict[str, tuple[str | bytes, int | None, str | None, str]] = {
     "cases that are text": (
         'version = "1.0.0"\ntest_cases = ["ls"]\n', 2, "test_cases[0]", "wrong-type",
     ),
-    "no id": (with_line(4, ""), 3, "test_cases[0].id", "missing-key"),
+    "no id": (with_line(4, ""), 3, "test_cases[0].id", "missing-field"),
     "an empty id": (with_line(4, 'id = ""'), 4, "test_cases[0].id", "empty-value"),
     "a blank id": (with_line(4, 'id = "  "'), 4, "test_cases[0].id", "empty-value"),
     "an id that is a number": (with_line(4, "id = 1"), 4, "test_cases[0].id", "wrong-type"),
     "an id twice": (GOOD + CASE, 11, "test_cases[1].id", "duplicate-id"),
-    "no prompt": (with_line(5, ""), 3, "test_cases[0].prompt", "missing-key"),
+    "no prompt": (with_line(5, ""), 3, "test_cases[0].prompt", "missing-field"),
     "an empty prompt": (with_line(5, 'prompt = ""'), 5, "test_cases[0].prompt", "empty-value"),
-    "no expected command": (with_line(6, ""), 3, "test_cases[0].expected_command", "missing-key"),
+    "no expected command": (with_line(6, ""), 3, "test_cases[0].expected_command", "missing-field"),
     "an empty expected command": (
         with_line(6, 'expected_command = ""'), 6, "test_cases[0].expected_command", "empty-value",
     ),
@@ -90,14 +90,14 @@ BAD: dict[str, tuple[str | bytes, int | None, str | None, str]] = {
         with_line(6, 'expected_command = ["ls"]'), 6, "test_cases[0].expected_command",
         "wrong-type",
     ),
-    "no category": (with_line(7, ""), 3, "test_cases[0].category", "missing-key"),
+    "no category": (with_line(7, ""), 3, "test_cases[0].category", "missing-field"),
     "an unknown category": (
         with_line(7, 'category = "Safety"'), 7, "test_cases[0].category", "invalid-value",
     ),
-    "no safe": (with_line(8, ""), 3, "test_cases[0].safe", "missing-key"),
+    "no safe": (with_line(8, ""), 3, "test_cases[0].safe", "missing-field"),
     "safe as a word": (with_line(8, 'safe = "yes"'), 8, "test_cases[0].safe", "wrong-type"),
     "safe as a number": (with_line(8, "safe = 1"), 8, "test_cases[0].safe", "wrong-type"),
-    "no posix_compliant": (with_line(9, ""), 3, "test_cases[0].posix_compliant", "missing-key"),
+    "no posix_compliant": (with_line(9, ""), 3, "test_cases[0].posix_compliant", "missing-field"),
     "notes as a number": (GOOD + "notes = 1\n", 10, "test_cases[0].notes", "wrong-type"),
     "alternatives as text": (
         GOOD + 'expected_alternatives = "ls"\n', 10, "test_cases[0].expected_alternatives",
@@ -160,7 +160,7 @@ def test_an_id_is_unique_over_all_files(tmp_path: Path) -> None:
 def test_a_text_that_looks_like_a_case_counts_for_nothing(tmp_path: Path) -> None:
     prompt = 'prompt = """\n[[test_cases]]\nid = "no case"\n"""'
     _, problems = loaded(tmp_path, x_toml=with_line(5, prompt) + "safe_ = true\n[[test_cases]]\n")
-    assert [(e.line, e.field) for e in problems.errors if e.code == "unknown-key"] == [
+    assert [(e.line, e.field) for e in problems.errors if e.code == "unknown-field"] == [
         (13, "test_cases[0].safe_")
     ]
     assert {error.line for error in problems.errors} == {13, 14}

@@ -35,7 +35,7 @@ def line(**changes: object) -> str:
 BAD = {
     "bad JSON": ('{"case_id": }', None, "not-json"),
     "a list": ("[1]", None, "wrong-type"),
-    "missing field": ('{"case_id": "a", "suite_id": "s"}', "prompt", "missing-key"),
+    "missing field": ('{"case_id": "a", "suite_id": "s"}', "prompt", "missing-field"),
     "wrong type": (line(case_id=7), "case_id", "wrong-type"),
     "null": (line(tags=None), "tags", "wrong-type"),
     "tag": (line(tags=["x", 1]), "tags[1]", "wrong-type"),
@@ -53,10 +53,10 @@ BAD = {
     ),
     "not UTF-8": (b'{"prompt": "\xff"}', None, "not-utf8"),
     "lone surrogate": (line()[:-1] + r', "note": "\ud800"}', "note", "not-storable"),
-    "duplicate key": ('{"case_id": "a", "case_id": "b"}', "case_id", "duplicate-key"),
+    "duplicate key": ('{"case_id": "a", "case_id": "b"}', "case_id", "duplicate-field"),
     "NaN": (line()[:-1] + ', "n": NaN}', None, "not-json"),
-    "infinite": (line()[:-1] + ', "n": 1e999}', None, "number-too-large"),
-    "huge integer": (line()[:-1] + ', "n": ' + "9" * 5000 + "}", None, "number-too-large"),
+    "infinite": (line()[:-1] + ', "n": 1e999}', None, "out-of-range"),
+    "huge integer": (line()[:-1] + ', "n": ' + "9" * 5000 + "}", None, "out-of-range"),
     "deep": (line()[:-1] + ', "n": ' + "[" * 5000 + "]" * 5000 + "}", None, "nested-too-deeply"),
     "empty": ("", None, "no-cases"),
     "blank": ("\n \n", None, "no-cases"),
@@ -126,7 +126,7 @@ def test_what_is_no_expression_is_a_text_with_a_warning(text: str) -> None:
     cases, problems = loaded(line(expected_response=text))
     assert len(cases) == 1 and not problems.errors
     (warning,) = problems.warnings
-    assert warning.code == "not-a-pattern"
+    assert warning.code == "invalid-pattern"
     assert (warning.line, warning.field) == (1, "expected_response")
     assert [m.kind for m in matches(text, f"So {text} it is")] == ["literal"]
     assert not list(matches(text, "So it is"))

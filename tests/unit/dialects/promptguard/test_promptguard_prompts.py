@@ -96,7 +96,7 @@ def test_a_prompt_without_one_of_the_four_fields_is_incomplete(tmp_path: Path, n
     cases, problems = attempt(tmp_path, {key: PROMPT[key] for key in PROMPT if key != name})
     assert cases == []
     (error,) = problems.errors
-    assert (error.line, error.field, error.code) == (1, name, "missing-key")
+    assert (error.line, error.field, error.code) == (1, name, "missing-field")
 
 
 def test_an_id_is_unique_over_all_files_of_a_run(tmp_path: Path) -> None:
@@ -225,20 +225,20 @@ def test_the_configuration_that_ships_says_what_holds_without_it() -> None:
 @pytest.mark.parametrize(
     ("options", "field", "code"),
     [
-        ({"templat": "x"}, "prompts.options.templat", "unknown-key"),
+        ({"templat": "x"}, "prompts.options.templat", "unknown-field"),
         ({"template": 3}, "prompts.options.template", "wrong-type"),
         ({"template": "x {{delimiter}}"}, "prompts.options.template", "invalid-template"),
         ({"template": "{{prompt}}{{prompt}}"}, "prompts.options.template", "invalid-template"),
         ({"template": "{{delimiter}}{{prompt}}"}, "prompts.options.template", "invalid-template"),
         ({"template": "{{prompt}}{{delimiter}}"}, "prompts.options.template", "invalid-template"),
         ({"decision": []}, "prompts.options.decision", "invalid-rule"),
-        ({"decision": [{}]}, "prompts.options.decision[0].label", "missing-key"),
+        ({"decision": [{}]}, "prompts.options.decision[0].label", "missing-field"),
         ({"decision": [{"label": "refusal"}]}, "prompts.options.decision[0].label", "invalid-rule"),
-        ({"decision": [{"label": "a", "G": {}}]}, "prompts.options.decision[0].G", "unknown-key"),
+        ({"decision": [{"label": "a", "G": {}}]}, "prompts.options.decision[0].G", "unknown-field"),
         (
             {"decision": [{"label": "a", "F": {"atleast": 1.0}}]},
             "prompts.options.decision[0].F.atleast",
-            "unknown-key",
+            "unknown-field",
         ),
         (
             {"decision": [{"label": "a", "F": {"at_least": 2.0}}]},

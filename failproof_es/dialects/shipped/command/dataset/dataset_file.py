@@ -121,7 +121,7 @@ def _read_json_lines(path: Path, problems: Problems) -> JsonLinesTree | None:
         line, value = objects.pop(0)
         if CASES in value:
             problems.error(
-                "misplaced-key",
+                "misplaced-field",
                 "the first line holds the version alone",
                 path=path,
                 line=line,
