@@ -44,7 +44,7 @@ from failproof_es.cli.rendering.result_columns import (
 )
 from failproof_es.cli.rendering.result_pages import PlanPage, results_of
 from failproof_es.cli.rendering.result_rows import result_rows, rows_of, run_shape_of, shape_of
-from failproof_es.cli.rendering.result_texts import describe_unfinished, first_line, partial_pass
+from failproof_es.cli.rendering.result_texts import describe_unfinished, describe_why, first_line
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import describe_shortfall
@@ -60,7 +60,6 @@ from failproof_es.reading.result_conditions import CHOICES, Conditions
 from failproof_es.support.class_words import class_named
 from failproof_es.support.plurals import plural
 
-WHY_WIDTH = 100
 QUESTION_WIDTH = 40
 
 _LONGEST_PLAN = 10_000
@@ -387,21 +386,13 @@ def _usual_row(
 
     `scorers` are the names of scorers whose numbers are shown.
     """
-    outcome, why = planned.outcome, None
-    if planned.by_people is None and outcome.unscored:
-        why = f"({outcome.ended_kind}: {outcome.reason})"
-    elif planned.by_people is None and not outcome.finished:
-        why = f"({describe_unfinished(outcome)})"
-    elif planned.by_people is None and outcome.failed:
-        why = shortened(one_line(outcome.reason), WHY_WIDTH)
-    elif planned.by_people is None:
-        why = partial_pass(planned.case)
+    outcome = planned.outcome
     answer = None if outcome.answer is None else first_line(outcome.answer)
     return {
         **cells_of(RecordedResult.of(planned, run), names),
         "question": _question(planned),
         "added": _added_scores(outcome, scorers),
-        "why": why,
+        "why": None if planned.by_people is not None else describe_why(planned),
         "answer": answer,
         "planned": planned,
     }

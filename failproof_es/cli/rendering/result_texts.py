@@ -5,8 +5,10 @@ from __future__ import annotations
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.case import PARTLY_IMPORTED, Case
 from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.reading.recorded_run import PlannedOutcome
 
 ANSWER_WIDTH = 60
+WHY_WIDTH = 100
 
 
 def first_line(text: str) -> str:
@@ -20,6 +22,18 @@ def describe_unfinished(outcome: EvaluationOutcome) -> str:
     if outcome.answer is not None:
         return "answered, not graded"
     return "asked, no answer on record" if outcome.requests else "never asked"
+
+
+def describe_why(planned: PlannedOutcome) -> str | None:
+    """Why the result did not pass, or says less by its pass; shortened for a table."""
+    outcome = planned.outcome
+    if outcome.unscored:
+        return f"({outcome.ended_kind}: {outcome.reason})"
+    if not outcome.finished:
+        return f"({describe_unfinished(outcome)})"
+    if outcome.failed:
+        return shortened(one_line(outcome.reason), WHY_WIDTH)
+    return partial_pass(planned.case)
 
 
 def partial_pass(case: Case) -> str | None:

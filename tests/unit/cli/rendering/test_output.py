@@ -27,7 +27,12 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
-from failproof_es.cli.rendering.result_texts import ANSWER_WIDTH, first_line, partial_pass
+from failproof_es.cli.rendering.result_texts import (
+    ANSWER_WIDTH,
+    describe_why,
+    first_line,
+    partial_pass,
+)
 from failproof_es.cli.rendering.wrapping import wrapped
 from failproof_es.core.case import PARTLY_IMPORTED
 from failproof_es.reading.failure_reasons import FailureReasons
@@ -252,10 +257,11 @@ def test_lines_for_a_terminal_are_broken_between_words_and_commands_stay_whole()
 
 
 def test_a_pass_of_a_case_that_was_imported_in_part_says_so() -> None:
-    _, case = scored_one(1, 1.0)
+    outcome, case = scored_one(1, 1.0)
     partly = case.model_copy(update={"tags": ("a", PARTLY_IMPORTED)})
     assert partial_pass(case) is None
-    assert partial_pass(partly) == "(partly-imported: an expectation is not checked)"
+    remark = "(partly-imported: an expectation is not checked)"
+    assert partial_pass(partly) == describe_why(PlannedOutcome(1, partly, outcome)) == remark
 
 
 def test_the_worst_results_are_two_short_lines_each_after_a_heading() -> None:
