@@ -36,6 +36,27 @@ def gate_line(name: str, gate: Mapping[str, Any]) -> str:
     return one_line(f"gate {describe_gate(name, gate)}, {'met' if gate['met'] else 'NOT MET'}")
 
 
+def unmet_gates(gates: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The names of the gates that are not met, the one farthest from its limit first.
+
+    Severities that failed come before shares; gates without a measurement come last.
+    """
+    unmet = {name: gate for name, gate in gates.items() if not gate["met"]}
+    return sorted(unmet, key=lambda name: -_distance(unmet[name]))
+
+
+def _distance(gate: Mapping[str, Any]) -> float:
+    """The distance of the measurement from the limit, as a share of the greater of both, 0 to 2."""
+    measured, limit = gate.get("measured"), gate["limit"]
+    if not isinstance(measured, int | float):
+        return -1.0
+    if isinstance(limit, list | tuple):
+        return 2.0
+    if not isinstance(limit, int | float):
+        return 0.0
+    return abs(measured - limit) / max(abs(measured), abs(limit), 1e-12)
+
+
 def format_amount(value: object) -> str:
     """A gate's limit or measurement as text: numbers with four significant digits.
 

@@ -100,6 +100,12 @@ def advice_on(unpaired: Iterable[Unpaired]) -> str | None:
     )
 
 
+def asked_alone(unpaired: Iterable[Unpaired]) -> tuple[int, int]:
+    """The number of evaluations on each side whose question the other side was not asked."""
+    alone = [group for group in unpaired if group.why in (ALONE, FEWER)]
+    return sum(group.first for group in alone), sum(group.second for group in alone)
+
+
 def what_differs(unpaired: Iterable[Unpaired]) -> str | None:
     """`asked the same` or `graded alike`: the one that two sides were not; `None` if both.
 

@@ -130,7 +130,7 @@ def finding(planned: PlannedOutcome, place: SuitePlace | None) -> dict[str, Any]
     """
     case, outcome = planned.case, planned.outcome
     qualified_name = f"{case.suite_id}/{case.case_id}"
-    word = class_word(outcome.class_ or "failed")
+    word = class_word(outcome.class_ or "failed", outcome.passed)
     summary = f"{qualified_name} failed with {outcome.model_key}: {word}"
     text = lines(f"{summary}. {outcome.reason}".rstrip())
     same = hashlib.sha256(f"{case.digest()}\n{outcome.model_key}".encode()).hexdigest()

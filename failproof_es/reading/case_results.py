@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -45,11 +46,14 @@ _OUTCOMES = (
     f"SELECT {OUTCOME_COLUMNS} FROM projections.evaluations AS e WHERE e.evaluation_id = ANY (%s)"
 )
 _PROMPTS = f"SELECT prompt_id FROM projections.prompts WHERE {_CHOSEN}"
-_NAMES = """
-SELECT DISTINCT case_id FROM (
+_NAMES = r"""
+SELECT case_id FROM (
     SELECT case_id FROM projections.prompts WHERE strpos(lower(case_id), lower(%(case)s)) > 0
+    OR strpos(lower(case_id), %(kebab)s) > 0
+    OR EXISTS (SELECT FROM json_array_elements(tags) AS each (tag)
+        WHERE lower(replace(tag::text, '\u0000', '\ufffd')::json #>> '{}') = lower(%(text)s))
     LIMIT 1000
-) AS near ORDER BY case_id LIMIT %(limit)s
+) AS near GROUP BY case_id ORDER BY lower(case_id) <> %(kebab)s, case_id LIMIT %(limit)s
 """
 
 
@@ -142,8 +146,15 @@ def _planned_prompts(connection: Connection, run_id: UUID) -> Iterator[UUID]:
 
 
 def similar_cases(connection: Connection, text: str) -> list[str]:
-    """The ids of some stored cases that contain `text`, or its end in `SUITE/CASE`, in any case."""
-    values = {"case": visible(text).rpartition("/")[2], "limit": _MOST_NAMES}
+    """The ids of some stored cases that `text` may mean, in any letter case.
+
+    The id contains the text, its end in `SUITE/CASE`, or its words in kebab-case (such an id comes
+    first); or the text is a tag of the case.
+    """
+    shown = visible(text)
+    end = shown.rpartition("/")[2]
+    kebab = re.sub(r"\W+", "-", end.lower()).strip("-") or end.lower()
+    values = {"case": end, "kebab": kebab, "text": shown, "limit": _MOST_NAMES}
     return [exact_text(name) for (name,) in connection.execute(_NAMES, values)]
 
 

@@ -143,8 +143,8 @@ _IS_IN_CASE = (
     f"FROM {TEXTS_OF_CASE} WHERE stored.originator_id = e.prompt_id "
     "AND stored.originator_version = 1), false)"
 )
-"""SQL: whether the case's headings or turns hold the text. A subquery for each row, never a hash of
-all cases: a page reads few rows."""
+"""SQL: whether the case's headings, turns or tags hold the text. A subquery for each row, never a
+hash of all cases: a page reads few rows."""
 _TAG = (
     "EXISTS (SELECT FROM json_array_elements(p.tags) AS each (tag) WHERE "
     r"replace(tag::text, '\u0000', '\ufffd')::json #>> '{}' = ANY (%(tag)s))"
@@ -161,8 +161,8 @@ class Conditions:
 
     named: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     text: str | None = None
-    """Part of the case's id, title, description or turns, or of the answer, reason or error, in any
-    letter case; or the beginning of the result's id."""
+    """Part of the case's id, title, description, turns or tags, or of the answer, reason or error,
+    in any letter case; or the beginning of the result's id."""
 
     @property
     def choose(self) -> bool:
@@ -190,7 +190,7 @@ class Conditions:
     def _is_in(self, planned: PlannedOutcome, sought: str) -> bool:
         outcome, case = planned.outcome, planned.case
         texts = [case.case_id, outcome.answer, outcome.reason, outcome.error_message]
-        texts += [*case.headings, *(turn.content for turn in case.turns)]
+        texts += [*case.headings, *case.tags, *(turn.content for turn in case.turns)]
         return str(outcome.evaluation_id).startswith(sought) or any(
             sought in text.lower() for text in texts if text
         )

@@ -334,7 +334,7 @@ class _Search:
         self._result.looked.append(ScanExtent("words in answers", looked, "evaluations", complete))
 
     def _find_words_of_cases(self) -> None:
-        """The cases of the newest runs with the words in their title, description or turns."""
+        """The cases of the newest runs with the words in a title, description, turn or tag."""
         if not self._projected or "case" not in self._kinds or self._result.only is not None:
             return
         limits = {"runs": _RUNS_LOOKED_AT, "most": CASES_LOOKED_AT + 1}

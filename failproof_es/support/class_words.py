@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _WORDS: Mapping[str, str] = {"pass": "match", "fail": "no match"}
-_CLASSES = {word: name for name, word in _WORDS.items()}
+_UNWANTED = "unwanted answer"
+_CLASSES = {word: name for name, word in _WORDS.items()} | {_UNWANTED: "pass"}
 
 
-def class_word(name: str) -> str:
+def class_word(name: str, passed: bool | None = None) -> str:
     """A class for people: `match` and `no match` for `pass` and `fail`, any other as it is.
 
     A result can fail although its answer matches, and pass although it does not: a case expects
-    the class `fail`, or a scorer decides. Documents and events keep the recorded name.
+    a refusal or the class `fail`, or a scorer decides. `passed` is the result, if it is known: the
+    class `pass` of a failed result is `unwanted answer`. Documents and events keep the recorded
+    name.
     """
-    return _WORDS.get(name, name)
+    return _UNWANTED if name == "pass" and passed is False else _WORDS.get(name, name)
 
 
 def class_named(word: str) -> str:

@@ -22,7 +22,7 @@ from failproof_es.core.run import describe_selection
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.events import VOIDS_ANSWER
-from failproof_es.gate_words import gate_line
+from failproof_es.gate_words import gate_line, unmet_gates
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.failure_reasons import FailureReasons
 from failproof_es.reading.recorded_run import RecordedRun
@@ -31,8 +31,10 @@ from failproof_es.store.store import Store
 from failproof_es.support.atomic_file import describe_write_error
 from failproof_es.support.extras import is_installed
 from failproof_es.support.plurals import plural
+from failproof_es.support.untrusted_text import one_line
 
 _CONFIGURATION_STAYS = "a run keeps its configuration: after a change of the file, start a new one"
+_MOST_GATES_NAMED = 3
 _ABSENT = frozenset({"not_found", VOIDS_ANSWER})
 """Kinds of errors that resuming cannot change, because a run keeps its configuration."""
 
@@ -171,21 +173,25 @@ def say_what_next(counted_up: RunSummary, status: str, config: Path | None = Non
         whom = "all models " if len(counted_up.run.started.models) > 1 else ""
         one = "; with `--model KEY` one model what it failed" if whom else ""
         say(
-            f"ask {whom}the cases that failed again, after a fix: "
-            f"`failproof-es start {name} --only failed:{number}`{one}"
+            f"after a fix, `failproof-es start {name} --reuse {number}` asks everything whose "
+            f"requests the fix changed, so that `diff` shows what got worse, too; "
+            f"`--only failed:{number}` asks {whom}only the cases that failed{one}"
         )
     say_where_to_look(counted_up)
 
 
 def say_gates_not_met(outcome: Outcome, exit_code: ExitCode) -> None:
-    """Say on stderr how many gates are not met, if the command exits because of them.
+    """Say on stderr how many gates are not met, and name the worst, if the command exits for them.
 
     It is the last line of a log: the reason that a pipeline failed.
     """
     if exit_code == ExitCode.GATE_NOT_MET:
-        missed = sum(not gate["met"] for gate in outcome.gates.values())
+        missed = unmet_gates(outcome.gates)
+        more = len(missed) - _MOST_GATES_NAMED
+        names = ", ".join((*missed[:_MOST_GATES_NAMED], *([f"{more:,} more"] if more > 0 else [])))
         say(
-            f"{missed} of {plural(len(outcome.gates), 'gate')} not met (exit code {int(exit_code)})"
+            f"{len(missed)} of {plural(len(outcome.gates), 'gate')} not met: {one_line(names)} "
+            f"(exit code {int(exit_code)})"
         )
 
 

@@ -59,6 +59,8 @@ _COLUMNS = (
 )
 _SUITE = Column("suite", "suite_id")
 _LEFT_OUT = frozenset({"answer_cut"})
+_PASSED = {"passed": True, "failed": False}
+"""The decision of a grader, by the state of its result."""
 
 
 @click.command(cls=CliCommand)
@@ -204,7 +206,7 @@ def _for_people(row: CaseResult, record: CaseRecord, judge_wrote: str | None) ->
         "suite_id": result.suite_id,
         "when": result.finished_at or row.started_at,
         "model_key": result.model_key + (f" #{result.repetition}" if result.repetition > 1 else ""),
-        "class": result.class_ and class_word(result.class_),
+        "class": result.class_ and class_word(result.class_, _PASSED.get(result.state)),
         "result": result.state if result.by_people is None else describe_outcome(result.by_people),
         "accuracy": result.accuracy,
         "why": why if failed else partial_pass(record.case) if passed else None,

@@ -28,7 +28,7 @@ from failproof_es.cli.rendering.output import (
 from failproof_es.cli.rendering.result_texts import first_line
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.exact_numbers import exact
-from failproof_es.core.pairing import advice_on
+from failproof_es.core.pairing import advice_on, asked_alone
 from failproof_es.core.tally import Group
 from failproof_es.engine.related_runs.differences import (
     Absent,
@@ -121,6 +121,11 @@ class _RunDifferences:
         self.cases = ShownCases(cases, read_changes(left, right, cases.changed))
         both = list(scores_of_both(left.connection, left.run_id, right.run_id))
         self.results = list(_results(left, right, both))
+        self.alone = {
+            model_scores.model: asked_alone(model_scores.unpaired)
+            for model_scores in both
+            if model_scores.pairs
+        }
         self.advice = advice_on(unpaired for scores in both for unpaired in scores.unpaired)
         self.grading = list(_grading(both))
         self.changed, self.why_not = _changed(left, right, self.results)
@@ -175,9 +180,12 @@ class _RunDifferences:
                 for side, started in self.runs.items()
             }
             | {
-                "experiment": "the same" if self.same_experiment else "another one",
+                "experiment": "the same"
+                if self.same_experiment
+                else "another one: cases, models or judges differ",
                 "cases": self.cases.describe(),
             }
+            | dict(self._asked_once())
         )
         self._print_changed()
         print_table(self._result_rows(), self._result_columns(), title="results")
@@ -197,6 +205,22 @@ class _RunDifferences:
         for title, values in (("configuration", self.configuration), ("models", self.models)):
             if shown := [row for row in map(_format_value, values) if row["left"] != row["right"]]:
                 print_table(shown, _VALUES, title=title)
+
+    def _asked_once(self) -> Iterator[tuple[str, str]]:
+        """Facts on evaluations that one run alone asked: no pair shows whether they changed."""
+        numbers = [started.run_number for started in self.runs.values()]
+        left, right = map(sum, zip((0, 0), *self.alone.values(), strict=True))
+        if left:
+            yield (
+                "not asked again",
+                (
+                    f"{plural(left, 'evaluation')} of run {numbers[0]}: whether they got worse is "
+                    f"unknown. `failproof-es start CONFIG --reuse {numbers[0]}` asks all that has "
+                    "changed, and carries over the rest"
+                ),
+            )
+        if right:
+            yield "asked for the first time", f"{plural(right, 'evaluation')} of run {numbers[1]}"
 
     def _print_changed(self) -> None:
         """Print the pairs that passed in one run alone, each with the answers of both."""
@@ -365,8 +389,9 @@ def _changed_for_people(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _class_and_answer(row: dict[str, Any], side: str) -> str:
-    name = row[f"{side}_class"]
-    return f"{'-' if name is None else class_word(name)}: {first_line(row[f'{side}_answer'])}"
+    name, passed = row[f"{side}_class"], (row["what"] == "worse") is (side == "left")
+    word = "-" if name is None else class_word(name, passed)
+    return f"{word}: {first_line(row[f'{side}_answer'])}"
 
 
 def _both(left: Any, right: Any) -> str | None:

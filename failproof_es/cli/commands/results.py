@@ -101,8 +101,8 @@ _ADDED = Column("added by scorers", "added")
     "--grep",
     "text",
     metavar="TEXT",
-    help="Only results with this text in the case's id, title, description or question, in the "
-    "answer, the reason or the error.",
+    help="Only results with this text in the case's id, title, description, question or tags, in "
+    "the answer, the reason or the error.",
 )
 @click.option(
     "--columns",
@@ -319,6 +319,12 @@ def _require_fitting(
 def _when_empty(run: RecordedRun, page: PlanPage) -> str:
     """The message for an empty page: why it has no evaluation, and what to do."""
     number = run.started.run_number
+    missing = run.summary.total.missing
+    if page.choice.only_failed and missing and not run.summary.total.failed:
+        return (
+            f"no result failed, and {plural(missing, 'evaluation')} ended without a score: "
+            f"`failproof-es results {number} --unscored`"
+        )
     if page.choice.choose:
         return f"no result fits; print all results: `failproof-es results {number}`"
     if page.after:

@@ -86,7 +86,7 @@ def cells_of(result: RecordedResult, names: Sequence[str]) -> dict[str, Any]:
     """The cells of a table by column; people's decision instead of `passed` where there is one."""
     cells = {name: _cell(getattr(result, COLUMNS[name].attribute)) for name in names}
     if cells.get("class") is not None:
-        cells["class"] = class_word(cells["class"])
+        cells["class"] = class_word(cells["class"], result.passed)
     if "passed" in cells and result.by_people is not None:
         cells["passed"] = describe_outcome(result.by_people)
     return cells

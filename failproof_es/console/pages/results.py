@@ -63,8 +63,8 @@ class ChosenResults(Query):
         str | None,
         Field(
             max_length=300,
-            description="In the case's id, title, description or turns, the answer, the reason or "
-            "the error; or an id.",
+            description="In the case's id, title, description, turns or tags, the answer, the "
+            "reason or the error; or an id.",
         ),
     ] = None
     up_to: Annotated[

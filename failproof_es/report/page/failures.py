@@ -111,7 +111,7 @@ def _fold(failure: FailureWithTranscript, *, several: bool) -> Collapsible:
                 (
                     ("suite", failed.suite),
                     *([("category", failed.category)] if failed.category != failed.suite else []),
-                    ("class", class_word(failed.class_ or "not classified")),
+                    ("class", class_word(failed.class_ or "not classified", passed=False)),
                     ("why it failed", failed.reason or "the check gives no reason"),
                     ("evaluation", str(failed.evaluation_id)),
                 )

@@ -17,6 +17,11 @@ from failproof_es.support.statistics import Rate
 MOST_ROWS = 16
 MOST_COLUMNS = 6
 ALL_CASES = "all cases"
+_WITH_LEFT_OUT = "all cases, also those left out"
+_METHOD = (
+    "Wilson's over clusters (evaluations of one case, and cases of one family, count together), "
+    "wider near 0 % and 100 %."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,8 @@ def build_slide(report: Report, without: Sequence[str] = ()) -> Slide:
 
     `without` leaves groups out: `severity`, `category` or `suite` all of them, or one by its name
     on the slide. Models are columns, unless there are more of them than categories. At most
-    `MOST_ROWS` and `MOST_COLUMNS` are shown, the first ones. Notes say what is left out.
+    `MOST_ROWS` and `MOST_COLUMNS` are shown, the first ones. Notes say what is left out. The rate
+    of all cases counts the groups that are left out, and its name says so.
 
     Raises `InvalidInput` for a name that the slide does not have, or if no group is left.
     """
@@ -47,8 +53,13 @@ def build_slide(report: Report, without: Sequence[str] = ()) -> Slide:
         if group.dimension == dimension and _name(group) not in without
     ]
     _require_known(report, every, without, groups)
-    rates = {(_name(group), group.series): group.rate for group in groups if group.rate.total}
-    names = list(dict.fromkeys(map(_name, groups)))
+    row_names = {_name(group): _name(group) for group in groups}
+    if ALL_CASES in row_names and not {ALL_CASES, *every}.issuperset(without):
+        row_names[ALL_CASES] = _WITH_LEFT_OUT
+    rates = {
+        (row_names[_name(group)], group.series): group.rate for group in groups if group.rate.total
+    }
+    names = list(row_names.values())
     models = list(report.series)
     if len(models) > len(names):
         rates = {(model, name): rate for (name, model), rate in rates.items()}
@@ -99,7 +110,7 @@ def _require_known(
 
 def _notes(report: Report) -> Iterator[str]:
     """The content of the cells, the runs behind it, and whether these have ended and are sound."""
-    yield f"Passed, of the evaluations that were scored, and Wilson's {INTERVAL.heading}."
+    yield f"Passed, of the evaluations that were scored, and the {INTERVAL.heading}: {_METHOD}"
     yield f"As the log stood on {moment(report.made_at)}: {report.title}."
     for provenance in report.asked:
         if provenance.integrity is False:

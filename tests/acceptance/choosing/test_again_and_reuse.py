@@ -104,7 +104,8 @@ def test_cases_that_failed_are_asked_by_a_changed_configuration_and_no_gate_judg
     store: Store, folder: Path
 ) -> None:
     first = invoke(store.url, "start", "run.yaml", cwd=folder)
-    assert "`failproof-es start run.yaml --only failed:1`" in first.stderr
+    assert "after a fix, `failproof-es start run.yaml --reuse 1` asks everything" in first.stderr
+    assert "`--only failed:1` asks only the cases that failed" in first.stderr
     nothing = invoke(store.url, "start", "run.yaml", "--only", "failed:2", cwd=folder)
     assert nothing.exit_code == 2 and "[unknown-run]" in nothing.stderr
     edit(folder, 2, prompt="A question that is asked in other words, number 2.")
@@ -122,6 +123,9 @@ def test_cases_that_failed_are_asked_by_a_changed_configuration_and_no_gate_judg
     shown = told(store, folder, "show", 2)
     assert shown["selection"]["only"] == ["failed:1"] and shown["planned_cases"] == 3
     assert shown["attempts"]["attempt"] == 1, "it is no attempt of the whole"
+    compared = invoke(store.url, "diff", 1, 2, cwd=folder).stdout
+    unasked = compared.index("not asked again")
+    assert unasked < compared.index("passed in one run alone") and "--reuse 1`" in compared
     again = invoke(store.url, "resume", 2, "--again", "failed", "--quiet", cwd=folder)
     assert "chosen by their scores" in again.stdout or again.exit_code == 2, again.output
     none = invoke(store.url, "validate", "run.yaml", "--only", "unscored:2", cwd=folder)

@@ -116,9 +116,9 @@ def test_a_gate_that_is_not_met_is_exit_code_3(program: Program, configuration: 
     gates = {"min_accuracy": 0.9, "max_unscored_rate": 0.5}
     done = program("start", configuration(CASES, gates=gates))
     assert done.returncode == 3
-    assert done.stderr.endswith("\n1 of 2 gates not met (exit code 3)\n")
+    assert done.stderr.endswith("\n1 of 2 gates not met: min_accuracy (exit code 3)\n")
     waited = program("wait", 1)
-    assert waited.stderr.endswith("NOT MET\n1 of 2 gates not met (exit code 3)\n")
+    assert waited.stderr.endswith("NOT MET\n1 of 2 gates not met: min_accuracy (exit code 3)\n")
     assert "gate min_accuracy 0.9: measured 0.3333 over 3, NOT MET" in done.stdout
 
 
@@ -206,6 +206,7 @@ def test_a_case_is_shown_over_all_runs(program: Program) -> None:
     for arguments, message in (
         (("case", "sum"), "(similar names: 'sum-1') [unknown-case]"),
         (("case", "x/sum"), "(similar names: 'sum-1') [unknown-case]"),
+        (("case", "Sum, 1?"), "(similar names: 'sum-1') [unknown-case]"),
         (("case", "sum-1", "--suite", "x"), "[unknown-case]"),
     ):
         done = program(*arguments)

@@ -97,7 +97,7 @@ def test_the_live_display_ends_with_the_numbers_of_the_summary(
     mixed(tmp_path, mock_url)
     done = invoke(store.url, "start", "run.yaml", "--json", cwd=tmp_path)
     assert done.exit_code == 0, done.stderr
-    assert "ask all models the cases that failed again, after a fix: " in done.stderr
+    assert "asks all models only the cases that failed; with `--model KEY` one model" in done.stderr
     progress = [line for line in done.stderr.splitlines() if line.startswith('{"event"')]
     facts = shown(store, tmp_path)
     details = orjson.loads(progress[-1])["details"]

@@ -22,7 +22,7 @@ from failproof_es.core.outcome import EvaluationOutcome, outcome_of
 from failproof_es.core.pairing import Unpaired
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.unscored import unscored_group
-from failproof_es.gate_words import describe_gate
+from failproof_es.gate_words import describe_gate, unmet_gates
 from failproof_es.gates import (
     _OTHER_GATES,
     _RATES,
@@ -645,3 +645,15 @@ def test_a_judge_that_is_missed_loses_the_evaluation(
         problem = "void_items: i" if verdict is PARTIAL else None
         history.asked_judge(judge, "said").judged(judge, verdict, problem=problem)
     assert unscored_group(fold(history.abandoned(kind).events)) == group
+
+
+def test_the_gate_farthest_from_its_limit_is_named_first_and_an_unmeasured_one_last() -> None:
+    gates: dict[str, dict[str, Any]] = {
+        "met": {"limit": 1, "measured": 0, "met": True},
+        "no_regression": {"limit": "main", "measured": -0.2, "met": False},
+        "unmeasured": {"limit": 0.9, "measured": None, "met": False},
+        "near": {"limit": 0.9, "measured": 0.85, "met": False},
+        "far": {"limit": 0.0, "measured": 0.1, "met": False},
+        "severity": {"limit": ["S0"], "measured": 1, "met": False},
+    }
+    assert unmet_gates(gates) == ["severity", "far", "near", "no_regression", "unmeasured"]

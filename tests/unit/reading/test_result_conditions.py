@@ -138,14 +138,16 @@ def test_a_case_is_chosen_by_its_id_alone_or_with_its_suite() -> None:
         ("slow", {name for name, (outcome, _) in ENDS.items() if outcome.unscored}),
         ("CAPITAL", set(ENDS)),
         ("geography", set(ENDS)),
+        ("refund pol", set(ENDS)),
         ("nowhere", set()),
     ],
 )
-def test_a_text_is_looked_for_in_description_question_answer_reason_and_error(
+def test_a_text_is_looked_for_in_description_question_tags_answer_reason_and_error(
     text: str, names: set[str]
 ) -> None:
     turns = (Turn(role="user", content="The capital?"),)
     document = {"description": "Geography of Europe", "title": 3}
     conditions = Conditions(text=text)
-    results = {name: planned(name, turns=turns, document=document) for name in ENDS}
+    case = {"turns": turns, "document": document, "tags": ("Refund policy",)}
+    results = {name: planned(name, **case) for name in ENDS}
     assert {name for name, result in results.items() if conditions.take(result)} == names

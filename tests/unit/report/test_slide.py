@@ -65,7 +65,10 @@ def test_severities_and_a_category_are_left_out_by_choice_and_the_slide_says_so(
     rated = [GroupRate("severity", name, "a", rate([True])) for name in ("S0", "S1")]
     report = replace(report, groups=(*report.groups, *rated))
     slide = build_slide(report, ["severity", "y"])
-    assert names_of(slide) == (("a",), ("all cases", "x", "z"))
+    assert names_of(slide) == (("a",), ("all cases, also those left out", "x", "z"))
+    assert slide.rows[0][1] == (rate([True, True, False]),)
+    assert names_of(build_slide(report, ["severity"]))[1][0] == "all cases"
+    assert "cases of one family, count together" in slide.notes[0]
     assert slide.title == "nothing: pass rates by category"
     assert slide.notes[-1] == "Left out by choice: severity, y."
     assert names_of(build_slide(report, ["severity S0"]))[1][1] == "severity S1"

@@ -15,3 +15,9 @@ def test_a_class_reads_as_no_verdict_and_is_chosen_by_both_of_its_names(
 ) -> None:
     assert class_word(name) == word
     assert class_named(word) == class_named(name) == name
+
+
+def test_a_failed_answer_of_the_class_pass_does_not_read_as_a_success() -> None:
+    assert class_word("pass", passed=False) == "unwanted answer"
+    assert class_named("unwanted answer") == "pass"
+    assert class_word("pass", passed=True) == "match" and class_word("fail", False) == "no match"
