@@ -153,7 +153,7 @@ def test_nothing_is_overwritten_unless_told(tmp_path: Path) -> None:
         (("--yes", "--name", "../up"), "[invalid-option]"),
         (("--yes", "--name", "a/b"), "[invalid-option]"),
         (("--yes", "--option", "x"), "[invalid-option]"),
-        (("--yes", "--provider", "openai", "--model", "m"), "[missing-field]"),
+        (("--yes", "--provider", "openai", "--model", "m"), "error: --base-url: is missing"),
     ],
 )
 def test_what_is_missing_or_wrong_is_told_and_nothing_is_written(

@@ -29,6 +29,11 @@ from failproof_es.engine.planning.new_project import (
 from failproof_es.problems import InvalidInput, Problem, Problems
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_FIELD_OPTIONS = {
+    "base_url": "--base-url",
+    "api_key_env": "--api-key-env",
+    "options": "--option",
+}
 _DEFAULTS = {"name": "my-evaluation", "provider": "local", "suite": "failproof", "ci": "none"}
 
 
@@ -211,7 +216,7 @@ def _write(answers: Answers, folder: Path, *, force: bool) -> None:
         raise InvalidInput(
             [Problem("file-exists", "is there already", file, remedy=remedy) for file in there]
         )
-    _require_valid(files[CONFIGURATION], folder)
+    _require_valid(files[CONFIGURATION])
     for path, content in files.items():
         write_file(folder / path, [content])
         say(f"written: {one_line(folder / path)}")
@@ -221,10 +226,10 @@ def _write(answers: Answers, folder: Path, *, force: bool) -> None:
     say(f"next: {one_line(place)}failproof-es start {CONFIGURATION}")
 
 
-def _require_valid(configuration: bytes, folder: Path) -> None:
+def _require_valid(configuration: bytes) -> None:
     """Raise `InvalidInput` if the generated configuration is not valid.
 
-    Problems name the file in `folder` where it would be written.
+    Problems name the option that would set the field, and no file: none was written.
     """
     with TemporaryDirectory(prefix="failproof-es-init-") as aside:
         path = Path(aside) / CONFIGURATION
@@ -232,7 +237,11 @@ def _require_valid(configuration: bytes, folder: Path) -> None:
         try:
             load_configuration(path)
         except InvalidInput as error:
-            place = folder / CONFIGURATION
             raise InvalidInput(
-                [replace(problem, path=place) for problem in error.problems]
+                list(dict.fromkeys(_of_option(problem) for problem in error.problems))
             ) from None
+
+
+def _of_option(problem: Problem) -> Problem:
+    name = (problem.field or "").rpartition(".")[2]
+    return replace(problem, path=None, line=None, field=_FIELD_OPTIONS.get(name, problem.field))
