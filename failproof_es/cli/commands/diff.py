@@ -13,6 +13,7 @@ from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.changed_cases import (
     LONGEST_ANSWER,
     ShownCases,
+    facts_asked_once,
 )
 from failproof_es.cli.rendering.output import (
     Column,
@@ -121,11 +122,7 @@ class _RunDifferences:
         self.cases = ShownCases(cases, read_changes(left, right, cases.changed))
         both = list(scores_of_both(left.connection, left.run_id, right.run_id))
         self.results = list(_results(left, right, both))
-        self.alone = {
-            model_scores.model: asked_alone(model_scores.unpaired)
-            for model_scores in both
-            if model_scores.pairs
-        }
+        self.alone = [asked_alone(of_model.unpaired) for of_model in both if of_model.pairs]
         self.advice = advice_on(unpaired for scores in both for unpaired in scores.unpaired)
         self.grading = list(_grading(both))
         self.changed, self.why_not = _changed(left, right, self.results)
@@ -168,6 +165,7 @@ class _RunDifferences:
 
     def print(self) -> None:
         """Print all differences on stdout as facts and tables."""
+        numbers = [started.run_number for started in self.runs.values()]
         print_facts(
             {
                 side: ", ".join(
@@ -185,7 +183,7 @@ class _RunDifferences:
                 else "another one: cases, models or judges differ",
                 "cases": self.cases.describe(),
             }
-            | dict(self._asked_once())
+            | dict(facts_asked_once(numbers, self.alone))
         )
         self._print_changed()
         print_table(self._result_rows(), self._result_columns(), title="results")
@@ -205,22 +203,6 @@ class _RunDifferences:
         for title, values in (("configuration", self.configuration), ("models", self.models)):
             if shown := [row for row in map(_format_value, values) if row["left"] != row["right"]]:
                 print_table(shown, _VALUES, title=title)
-
-    def _asked_once(self) -> Iterator[tuple[str, str]]:
-        """Facts on evaluations that one run alone asked: no pair shows whether they changed."""
-        numbers = [started.run_number for started in self.runs.values()]
-        left, right = map(sum, zip((0, 0), *self.alone.values(), strict=True))
-        if left:
-            yield (
-                "not asked again",
-                (
-                    f"{plural(left, 'evaluation')} of run {numbers[0]}: whether they got worse is "
-                    f"unknown. `failproof-es start CONFIG --reuse {numbers[0]}` asks all that has "
-                    "changed, and carries over the rest"
-                ),
-            )
-        if right:
-            yield "asked for the first time", f"{plural(right, 'evaluation')} of run {numbers[1]}"
 
     def _print_changed(self) -> None:
         """Print the pairs that passed in one run alone, each with the answers of both."""

@@ -321,10 +321,8 @@ def _when_empty(run: RecordedRun, page: PlanPage) -> str:
     number = run.started.run_number
     missing = run.summary.total.missing
     if page.choice.only_failed and missing and not run.summary.total.failed:
-        return (
-            f"no result failed, and {plural(missing, 'evaluation')} ended without a score: "
-            f"`failproof-es results {number} --unscored`"
-        )
+        ended = f"{plural(missing, 'evaluation')} ended without a score"
+        return f"no result failed, and {ended}: `failproof-es results {number} --unscored`"
     if page.choice.choose:
         return f"no result fits; print all results: `failproof-es results {number}`"
     if page.after:

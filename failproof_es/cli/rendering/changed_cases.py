@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,6 +15,7 @@ from failproof_es.engine.related_runs.differences import (
 )
 from failproof_es.reading.changed_cases import CaseAnswer, CaseChange, CaseSide
 from failproof_es.support.class_words import class_word
+from failproof_es.support.plurals import plural
 
 LONGEST_ANSWER = 100_000
 """Maximum characters of an answer that are read; a longer answer is marked as cut."""
@@ -133,3 +134,24 @@ def _answers(name: str, side: CaseSide) -> Iterator[tuple[str, str]]:
         if answer.repetition == 1:
             label = f"{name} {answer.model}" if several else name
             yield label, f"{class_word(answer.class_ or '-')}: {first_line(answer.answer or '')}"
+
+
+def facts_asked_once(
+    runs: Sequence[int], alone: Iterable[tuple[int, int]]
+) -> Iterator[tuple[str, str]]:
+    """Facts on evaluations that one run alone asked: no pair shows whether they changed.
+
+    `runs` are the numbers of both runs, `alone` the counts on each side, by model.
+    """
+    left, right = map(sum, zip((0, 0), *alone, strict=True))
+    if left:
+        yield (
+            "not asked again",
+            (
+                f"{plural(left, 'evaluation')} of run {runs[0]}: whether they got worse is unknown. "
+                f"`failproof-es start CONFIG --reuse {runs[0]}` asks all that has changed, and "
+                "carries over the rest"
+            ),
+        )
+    if right:
+        yield "asked for the first time", f"{plural(right, 'evaluation')} of run {runs[1]}"
