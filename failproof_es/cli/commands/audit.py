@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import merge
 from itertools import chain
 from operator import attrgetter
@@ -91,7 +91,7 @@ def audit(
     Without RUN it has what people did about any run: starts, also refused ones, resumptions,
     runs given up or archived, written files, reviews. With --only thrown-away it has what left no
     result; a `RunStarted` there has `incomplete` in its details, with what the run did not ask or
-    end.
+    end. Its JSON also has `run_number`, `case` and `model`.
 
     With --all what went as planned is there, too: stored prompts, requests, responses, classes,
     scores, with bodies and stack traces. The view failproof.audit_log holds the same.
@@ -117,27 +117,22 @@ def audit(
         columns = _COLUMNS_OF_ALL if run_id is None else _COLUMNS
         if digest is not None:
             records = iter(_require_recorded(records, digest))
-        _print(connection, records, columns, output_format)
+        rows = AuditRows(connection)
+        if output_format is Format.TABLE:
+            print_rows(map(rows.row, records), columns, output_format)
+        else:
+            document = AuditRecord.document if only is None else rows.document
+            _print_lines(map(document, records))
         if run_id is not None and not archives:  # it may have been archived meanwhile
             archives = say_archived(connection, run_id)
         if output_format is Format.JSONL:
             print_rows(left_out_rows(archives), (), output_format)
 
 
-def _print(
-    connection: Connection,
-    records: Iterable[AuditRecord],
-    columns: Sequence[Column],
-    output_format: Format,
-) -> None:
-    if output_format is Format.JSONL:
-        for record in records:
-            sys.stdout.buffer.write(
-                orjson.dumps(record.document(), option=orjson.OPT_UTC_Z) + b"\n"
-            )
-        sys.stdout.buffer.flush()
-    else:
-        print_rows(map(AuditRows(connection).row, records), columns, output_format)
+def _print_lines(documents: Iterable[dict[str, Any]]) -> None:
+    for document in documents:
+        sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_UTC_Z) + b"\n")
+    sys.stdout.buffer.flush()
 
 
 def _require_recorded(records: Iterable[AuditRecord], digest: str) -> list[AuditRecord]:

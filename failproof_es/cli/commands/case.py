@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import asdict
 from itertools import chain
@@ -117,7 +118,8 @@ def case(
     suites = {row.result.suite_id for row in rows}
     if output_format is Format.TABLE:
         columns = (_COLUMNS[0], _SUITE, *_COLUMNS[1:]) if len(suites) > 1 else _COLUMNS
-        _say_once("question", map(_question, records))
+        for label, texts in (("system", _system), ("question", _question), ("expected", _expected)):
+            _say_once(label, filter(None, map(texts, records)))
         is_one = _say_once("graded by", map(_graders, records)) == 1
         print_table(
             map(_for_people, rows, records, judges_wrote),
@@ -170,6 +172,20 @@ def _say_whole_answers(run_number: int, case: Case) -> None:
 def _question(record: CaseRecord) -> str:
     """The user's turns of the case as one line."""
     return shortened(one_line(" / ".join(record.case.questions)), _LONGEST_QUESTION)
+
+
+def _system(record: CaseRecord) -> str:
+    """The system turns of the case as one line; empty without any."""
+    turns = (turn.content for turn in record.case.turns if turn.role == "system")
+    return shortened(one_line(" / ".join(turns)), _LONGEST_QUESTION)
+
+
+def _expected(record: CaseRecord) -> str:
+    """The expectation of the case as one line of JSON; empty if it has none."""
+    expectation = record.case.expectation
+    if not expectation:
+        return ""
+    return shortened(one_line(json.dumps(expectation, ensure_ascii=False)), _LONGEST_QUESTION)
 
 
 def _say_once(label: str, texts: Iterable[str]) -> int:

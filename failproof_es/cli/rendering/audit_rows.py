@@ -31,10 +31,20 @@ class AuditRows:
         self._cases: dict[str, str] = {}
         self._runs: dict[str | None, str | None] = {None: None}
 
+    def document(self, record: AuditRecord) -> dict[str, Any]:
+        """The record as JSON, with the number of its run, its case and model; `None` without."""
+        run, of = self._run(record.test_run_id), self._asked(record.details)
+        return {
+            **record.document(),
+            "run_number": int(run) if run is not None and run.isdecimal() else None,
+            "case": self._case(of.get("prompt_id")),
+            "model": of.get("model_key"),
+        }
+
     def row(self, record: AuditRecord) -> dict[str, Any]:
         """The record as a row: position, run, time, event, who, case, model and says."""
         details = record.details
-        of = self._evaluation(details["evaluation_id"]) if "evaluation_id" in details else details
+        of = self._asked(details)
         who = f"{details['who']}@{details['where']}" if "who" in details else None
         is_start = record.event == RunStarted.__name__  # ReviewClosed has a field of this name
         incomplete = details.get(INCOMPLETE) if is_start else None
@@ -59,9 +69,17 @@ class AuditRows:
                     self._runs[run] = str(row.upcast_payload()["run_number"])
         return self._runs[run]
 
+    def _asked(self, details: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The details that name prompt and model: of the evaluation, if the record is about one."""
+        if "evaluation_id" not in details:
+            return details
+        return self._evaluation(details["evaluation_id"])
+
     def _evaluation(self, evaluation_id: str) -> Mapping[str, Any]:
-        row = read_event(self._connection, UUID(evaluation_id), 1)
-        return {} if row is None else row.upcast_payload()
+        with suppress(*UNREADABLE):  # an unreadable evaluation must not end the trail
+            if (row := read_event(self._connection, UUID(evaluation_id), 1)) is not None:
+                return row.upcast_payload()
+        return {}
 
     def _case(self, prompt: str | None) -> str | None:
         if prompt is None:

@@ -201,6 +201,7 @@ def test_a_case_is_shown_over_all_runs(program: Program) -> None:
     assert (row["run_number"], row["case_id"], row["state"]) == (1, "sum-1", "failed")
     assert [turn["role"] for turn in row["question"]] == ["user"]
     assert f"question: {row['question'][0]['content']}" in table and "graded by: " in table
+    assert f"expected: {json.dumps(row['expected'])}" in table
     assert row["answer"] == "ok" and row["scores"]["accuracy"] == 0
     assert row["graded_by"] and row["reviews"] == []
     for arguments, message in (

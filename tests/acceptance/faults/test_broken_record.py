@@ -332,4 +332,8 @@ def test_runs_lists_every_other_run_and_tells_what_is_wrong_with_one(
     assert counted == {3: 1, 2: None, 1: 1}
     thrown_away = invoke(store.url, "audit", "--only", "thrown-away", "--json", cwd=tmp_path)
     assert thrown_away.exit_code == 0, thrown_away.output
+    abandoned = [orjson.loads(line) for line in thrown_away.stdout.splitlines()]
+    abandoned = [row for row in abandoned if row["event"] == "EvaluationAbandoned"]
+    kinds = {(type(row["run_number"]), type(row["case"]), row["model"]) for row in abandoned}
+    assert kinds == {(int, str, "m")}
     assert "cannot be counted" in thrown_away.stdout

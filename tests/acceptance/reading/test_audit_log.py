@@ -129,6 +129,7 @@ def test_without_a_run_the_trail_has_what_people_did_also_refused_starts(
     thrown = invoke(store.url, "audit", "--only", "thrown-away", "--json", cwd=tmp_path).stdout
     refused, partial = map(json.loads, thrown.splitlines())
     assert (refused["event"], partial["event"]) == ("ValidationFailed", "RunStarted")
+    assert (refused["run_number"], partial["run_number"], partial["case"]) == (None, 1, None)
     assert partial["details"]["incomplete"] == "asked 1 of 2 cases: the first 1"
     table = invoke(store.url, "audit", cwd=tmp_path).stdout
     assert re.search(r"FileWritten +\S+@\S+\s+(run \S+,? *\s+)?says report: ", table), table
