@@ -202,6 +202,8 @@ class RunTotals:
     """The finished evaluations of each model under test, in the order of the configuration."""
     cost_usd: Decimal | None
     """The costs, like `RunSummary.cost_usd`."""
+    orphaned_requests: int
+    """Requests whose outcome nobody recorded."""
     clusters: Mapping[str, ClusterSums]
     """Cluster sums by model, like `RunSummary.cluster_sums`."""
 
@@ -340,7 +342,8 @@ class RunSummary:
         for group in (total, *models.values()):
             group.classes.clear()
         clusters = {key: self.cluster_sums(key) for key in self.models}
-        return RunTotals(self.run, total, models, self.cost_usd, clusters)
+        orphaned = self.asking().orphaned_requests
+        return RunTotals(self.run, total, models, self.cost_usd, orphaned, clusters)
 
     @property
     def brief(self) -> RunSummary:

@@ -117,6 +117,8 @@ class ListedRun:
     """`None` if the cost of an answer is unknown."""
     unpriced: tuple[str, ...] = ()
     """The models and judges whose price is unknown."""
+    orphaned: int | None = None
+    """Requests whose outcome nobody recorded, and which may have been charged."""
     problem: str | None = None
     """Why the run is unreadable."""
     archived: str | None = None
@@ -338,6 +340,7 @@ def _list_run(
         gates_met=run.gates_met,
         cost_usd=None if totals.cost_usd is None else float(totals.cost_usd),
         unpriced=tuple(key for key, price in (run.prices or {}).items() if not price.rates),
+        orphaned=totals.orphaned_requests,
         who=started.who,
         repetitions=repetitions_of(started),
         imported=run.imported_from,

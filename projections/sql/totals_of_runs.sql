@@ -42,4 +42,6 @@ FROM (
     GROUP BY run_id, model_key, passed, judged
 ) AS c
 UNION ALL
+SELECT 'asking', run_id, row_to_json(a)::text FROM projections.run_asking AS a JOIN told USING (run_id)
+UNION ALL
 SELECT 'usage', run_id, row_to_json(u)::text FROM projections.token_usage AS u JOIN told USING (run_id)

@@ -64,8 +64,8 @@ _MOST_MODELS = 2
 _KEYS = (
     "run_id", "run_number", "name", "status", "started_at", "dialect", "models", "experiment",
     "attempt", "attempts", "overlapping", "planned", "selection", "finished", "unfinished",
-    "unscored", "passed", "gates_met", "cost_usd", "unpriced", "workers", "undriven", "problem",
-    "archived", "imported", "branch", "given_name", "tags", "note", "hidden",
+    "unscored", "passed", "gates_met", "cost_usd", "unpriced", "orphaned", "workers", "undriven",
+    "problem", "archived", "imported", "branch", "given_name", "tags", "note", "hidden",
 )  # fmt: skip
 """The keys of a run as JSON, in this order."""
 _REMARKS = ("imported", "selection", "branch")
@@ -119,8 +119,9 @@ def runs(
                  than two models the lowest first
     workers      who drives it now; `workers` says more of each. The remark of a running run that
                  nobody drives says since when, and how to resume it
-    cost         of all answers, judges included; `-` if a price or a token count is unknown. In
-                 JSON `unpriced` names the models without a price
+    cost         of all answers, judges included; `unknown` if a price or a token count is;
+                 `at least` if a request was orphaned, which may have been charged. In JSON
+                 `unpriced` names the models without a price, `orphaned` counts those requests
 
     A run that is archived is listed as `archived`; in JSON `archived` says where it is, and how to
     attach it. What was not recorded when it ended is unknown.
@@ -303,17 +304,24 @@ def _describe_tags(tags: Sequence[str]) -> str | None:
     return f"tags: {', '.join(tags)}" if tags else None
 
 
+def describe_cost(row: Mapping[str, Any]) -> str:
+    """The cost in words: `at least`, as an orphaned request may have been charged; or `unknown`."""
+    is_least = row["orphaned"] and row["cost_usd"] is not None
+    return f"{'at least ' if is_least else ''}{usd(row['cost_usd'])}"
+
+
 def _for_people(row: dict[str, Any]) -> dict[str, Any]:
     undriven = row["undriven"]
     gone = None if undriven is None else undriven.describe(row["run_number"])
+    passed = describe_passed(row["passed"], row["models"])
     remarks = (gone, _describe_tags(row["tags"]), *map(row.get, _REMARKS))
     return {
         **row,
         "name_shown": row["given_name"] or row["name"],
         "remark_shown": "; ".join(filter(None, remarks)),
         "attempt_shown": row["attempt"] and f"{row['attempt']} of {row['attempts']}",
-        "passed_shown": describe_passed(row["passed"], row["models"]) or None,
-        "cost_shown": None if row["cost_usd"] is None else usd(row["cost_usd"]),
+        "passed_shown": f"{passed} unknown" if passed and row["archived"] else passed or None,
+        "cost_shown": describe_cost(row),
         "gates_shown": GATES[row["gates_met"]],
         "workers_shown": _describe_workers(row["workers"]),
         "finished_shown": None if row["planned"] is None else f"{row['finished']}/{row['planned']}",

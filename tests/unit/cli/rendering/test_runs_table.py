@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from failproof_es.cli.commands import runs as command
-from failproof_es.cli.commands.runs import TABLE_COLUMNS, describe_passed
+from failproof_es.cli.commands.runs import TABLE_COLUMNS, describe_cost, describe_passed
 from failproof_es.cli.rendering.output import BelowRows, print_table
 
 
@@ -32,6 +32,16 @@ def test_the_lowest_rates_are_shown_where_not_all_fit(
     rows: tuple[dict[str, Any], ...], expected: str
 ) -> None:
     assert describe_passed(rows, ()) == expected
+
+
+@pytest.mark.parametrize(
+    ("cost", "orphaned", "expected"),
+    [(0.0074, 0, "$0.0074"), (0.0074, 2, "at least $0.0074"), (None, 0, "unknown")],
+)
+def test_an_orphaned_request_may_have_cost_more(
+    cost: float | None, orphaned: int, expected: str
+) -> None:
+    assert describe_cost({"cost_usd": cost, "orphaned": orphaned}) == expected
 
 
 def test_one_query_finds_which_of_all_listed_runs_nobody_drives(
