@@ -145,13 +145,10 @@ def facts_asked_once(
     """
     left, right = map(sum, zip((0, 0), *alone, strict=True))
     if left:
-        yield (
-            "not asked again",
-            (
-                f"{plural(left, 'evaluation')} of run {runs[0]}: whether they got worse is unknown. "
-                f"`failproof-es start CONFIG --reuse {runs[0]}` asks all that has changed, and "
-                "carries over the rest"
-            ),
+        unknown = (
+            f"{plural(left, 'evaluation')} of run {runs[0]}: whether they got worse is unknown"
         )
+        remedy = f"`failproof-es start CONFIG --reuse {runs[0]}` asks all that has changed, and"
+        yield "not asked again", f"{unknown}. {remedy} carries over the rest"
     if right:
         yield "asked for the first time", f"{plural(right, 'evaluation')} of run {runs[1]}"
