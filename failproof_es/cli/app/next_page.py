@@ -10,16 +10,13 @@ import click
 from failproof_es.cli.rendering.output import Format, say
 
 
-def say_next_page(what: str, **changed: Any) -> dict[str, Any]:
+def say_next_page(what: str, **changed: Any) -> None:
     """Say on stderr which command prints `what`, for example `older runs`.
 
     The command repeats every argument and option of this call, except those that `changed`
     replaces, by parameter name. Global options are left out: a database URL may hold a password.
-    Returns the entry for `left_out` in JSON.
     """
-    command = _next_page_command(click.get_current_context(), changed)
-    say(f"{what}: `{command}`")
-    return {"why": "limit", "command": command}
+    say(f"{what}: `{_next_page_command(click.get_current_context(), changed)}`")
 
 
 def _next_page_command(context: click.Context, changed: dict[str, Any]) -> str:

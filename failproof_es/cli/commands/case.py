@@ -89,8 +89,7 @@ def case(
 
     ID is the case's name in its suite, or SUITE/ID. Cases of this name in several suites, and the
     versions of a case that changed between runs, are listed together. Archived runs that asked it
-    are named on stderr, and as JSON also in the last object, `left_out`, with the command for older
-    results.
+    are named on stderr, and as JSON also in the last object, `left_out`.
 
     The table shows the first line of each answer; `results RUN --case ID` prints whole ones. Below
     each result are its reviews and the versions of its graders. As JSON a result has
@@ -109,11 +108,8 @@ def case(
         evaluations = [row.result.evaluation_id for row in rows]
         of_evaluations = case_records(connection, evaluations)
         judges_wrote = [judge_words(connection, row.result) for row in rows]
-    more = (
-        [say_next_page("older results", before=rows[-1].result.last_position)]
-        if len(found) > limit
-        else []
-    )
+    if len(found) > limit:
+        say_next_page("older results", before=rows[-1].result.last_position)
     records = [of_evaluations[evaluation] for evaluation in evaluations]
     suites = {row.result.suite_id for row in rows}
     if output_format is Format.TABLE:
@@ -130,7 +126,7 @@ def case(
         if rows:
             _say_whole_answers(rows[0].run_number, records[0].case)
     else:
-        objects = chain(map(_as_json, rows, records), left_out_rows(archives, more))
+        objects = chain(map(_as_json, rows, records), left_out_rows(archives))
         print_rows(objects, (), output_format)
 
 

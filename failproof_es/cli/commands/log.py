@@ -79,8 +79,8 @@ def log(
     Times are the database's own. A line of JSON carries the payload exactly as it is
     stored, byte for byte (on a terminal, control characters are shown as JSON escapes).
     The prompts of a run are streams of their own: find them with --type PromptStored. Archived
-    runs are named on stderr, and as JSON also in the last line, `left_out`; so is the command for
-    the events behind --limit.
+    runs are named on stderr, and as JSON also in the last line, `left_out`. The command for the
+    events behind --limit is on stderr.
     """
     # The database's counter has a maximum. One event more tells whether there is a next page.
     limit = None if limit is None else min(limit, sys.maxsize - 1)
@@ -113,12 +113,10 @@ def log(
                     click.echo(_table_line(row, width, names.of(row)))
         if run_id is not None and not archives:  # it may have been archived meanwhile
             archives = say_archived(connection, run_id)
-        more = [
+        for event in () if follow else remaining:
             say_next_page("later events", after=event.position - 1)
-            for event in (() if follow else remaining)
-        ]
         if output_format is Format.JSONL:
-            print_rows(left_out_rows(archives, more), (), output_format)
+            print_rows(left_out_rows(archives), (), output_format)
 
 
 def _follow(

@@ -126,8 +126,9 @@ def runs(
     A run that is archived is listed as `archived`; in JSON `archived` says where it is, and how to
     attach it. What was not recorded when it ended is unknown.
 
-    In JSON the remarks are under `selection`, `branch` and `imported`. Hidden and older runs that
-    are not listed are named on stderr, and as JSON also in the last object, `left_out`.
+    In JSON the remarks are under `selection`, `branch` and `imported`. Hidden runs are counted
+    on stderr, and as JSON also in the last object, `left_out`. The command for older runs is on
+    stderr.
 
     A run whose record is damaged is listed as unreadable, and the exit code is 1. The reason is
     printed on stderr; in JSON it is under `problem`.
@@ -152,8 +153,9 @@ def runs(
             )
         left_out = [] if hidden else _say_hidden(reader.count_hidden())
         if output_format is not Format.TABLE:
-            print_rows(chain(rows, _left_out_row(page, left_out)), TABLE_COLUMNS, output_format)
-        elif page.next_before is not None:
+            objects = chain(rows, left_out_rows([], left_out))
+            print_rows(objects, TABLE_COLUMNS, output_format)
+        if page.next_before is not None:
             say_next_page("older runs", before=page.next_before)
     for problem in problems:
         say(f"error: the record of {problem}. `failproof-es verify` says whether it was changed.")
@@ -168,16 +170,6 @@ def _say_hidden(count: int) -> list[dict[str, Any]]:
     command = "failproof-es runs --hidden"
     say(f"{plural(count, 'hidden run')} left out: `{command}`")
     return [{"why": "hidden", "runs": count, "command": command}]
-
-
-def _left_out_row(
-    page: _NewestRuns, left_out: Sequence[dict[str, Any]]
-) -> Iterator[dict[str, Any]]:
-    """The last row in JSON: hidden and older runs. Read it once the page is read."""
-    older = (
-        [] if page.next_before is None else [say_next_page("older runs", before=page.next_before)]
-    )
-    yield from left_out_rows([], [*left_out, *older])
 
 
 def _when_empty(before: int | None, tag: str | None, unscored: bool) -> str:

@@ -30,7 +30,7 @@ KINDS = {
     "timeout": "silent",
 }
 TURNED_AWAY = ("http429", "outage")
-ON_THE_WAY_S = 0.25
+ON_THE_WAY_S = 0.4
 """A request that left before the client had the Retry-After is on its way for less than this."""
 ROUNDING_S = 0.02
 
