@@ -26,10 +26,14 @@ def test_runs(served: str, ask: Ask) -> None:
     runs = ask(
         "SELECT run.*, (p #>> '{experiment,overlapping}')::int AS overlapping, "
         "(SELECT count(*) FROM run AS r WHERE r.experiment = run.experiment) AS attempts, "
-        f"(SELECT {COST} FROM answer WHERE answer.run_id = run.run_id) AS cost_usd, finished "
+        f"(SELECT {COST} FROM answer WHERE answer.run_id = run.run_id) AS cost_usd, finished, "
+        "orphaned_requests AS orphaned "
         "FROM run JOIN counts USING (number) WHERE counts.model IS NULL ORDER BY number DESC"
     )
-    names = ("attempt", "attempts", "overlapping", "planned", "finished", "repetitions", "cost_usd")
+    names = (
+        "attempt", "attempts", "overlapping", "planned", "finished", "repetitions", "cost_usd",
+        "orphaned",
+    )  # fmt: skip
     n.rows(
         "rows",
         [
