@@ -13,7 +13,9 @@ from failproof_es.configuration.yaml_tree import parse_yaml, read_yaml
 from failproof_es.problems import Problems
 
 _OF_IMPORT = {"matrix": frozenset({"prompts", "most"})}
-"""Keys that an import writes or leaves out as the source has them: none of them is the user's."""
+"""Keys that an import writes or leaves out as the source has them."""
+_MULTIPLYING = frozenset({"models", "matrix.parameters"})
+"""The user's parts of which each makes more variants than the import counts for `matrix.most`."""
 _MERGED = ("test_run", "prompts", "matrix")
 _COMPARED = ("test_run", "models", "prompts")
 
@@ -52,6 +54,9 @@ def merge_configuration(text: str, path: Path, *, keep_models: bool) -> MergedCo
         elif name not in merged:
             kept.append(name)
             merged[name] = section
+    if not _MULTIPLYING.isdisjoint(kept) and (most := _larger_most(old, merged)) is not None:
+        merged["matrix"] = {**merged["matrix"], "most": most}
+        kept.append("matrix.most")
     replaced = [name for name in _COMPARED if name in old and _has_lost(old[name], merged[name])]
     whole_text = _with_comments(yaml_text(merged), text, kept) if kept else text
     return MergedConfiguration(whole_text, tuple(kept), tuple(replaced))
@@ -77,6 +82,16 @@ def _added_keys(
     return {
         key: value for key, value in section.items() if key not in written and key not in of_import
     }
+
+
+def _larger_most(old: Mapping[str, Any], new: Mapping[str, Any]) -> int | None:
+    """The `matrix.most` of `old` if the matrix of `new` has none or a smaller one, else `None`."""
+    most, written = (
+        matrix.get("most") if isinstance(matrix, dict) else None
+        for matrix in (old.get("matrix"), new.get("matrix"))
+    )
+    is_larger = isinstance(most, int) and most > (written or 0)
+    return most if "matrix" in new and is_larger else None
 
 
 def _has_lost(old: Any, new: Any) -> bool:

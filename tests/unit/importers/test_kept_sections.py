@@ -50,6 +50,35 @@ def test_models_are_kept_only_where_no_source_names_one(
     assert "No judge is named" in merged.text
 
 
+@pytest.mark.parametrize(
+    ("own", "keep", "kept"),
+    [
+        ("most: 100\n  parameters: {seed: [1, 2]}", False, ("matrix.parameters", "matrix.most")),
+        ("most: 100", True, ("models", "matrix.most")),
+        ("most: 100", False, ()),
+        ("parameters: {seed: [1, 2]}", False, ("matrix.parameters",)),
+        ("most: many\n  parameters: {seed: [1, 2]}", False, ("matrix.parameters",)),
+    ],
+)
+def test_the_most_variants_are_kept_with_the_models_and_parameters_that_need_them(
+    tmp_path: Path, own: str, keep: bool, kept: tuple[str, ...]
+) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text(written().replace("matrix:\n", f"matrix:\n  {own}\n"))
+    merged = merge_configuration(written(models=()), file, keep_models=keep)
+    assert merged.kept == kept
+    assert ("most: 100" in merged.text) is ("matrix.most" in kept)
+
+
+def test_a_larger_most_of_the_import_replaces_a_kept_one(tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text(written().replace("matrix:\n", "matrix:\n  most: 65\n"))
+    prompts = {f"prompt-{number}": {"user": "{prompt}"} for number in range(66)}
+    new = configuration_text("run", ["a.jsonl"], "checks", [], judged=False, prompts=prompts)
+    merged = merge_configuration(new, file, keep_models=True)
+    assert merged.kept == ("models",) and "most: 66" in merged.text
+
+
 def test_a_file_that_is_no_yaml_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "run.yaml").write_text("a: [")
     with pytest.raises(InvalidInput, match="not-yaml"):
