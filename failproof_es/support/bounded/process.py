@@ -116,6 +116,11 @@ class BoundedPool:
         for child in children:
             child.kill()
 
+    def has_ready_child(self) -> bool:
+        """Whether a living child has imported the function."""
+        with self._changed:
+            return any(child.is_alive() for child in self._ready)
+
     # -- for its workers -----------------------------------------------------------------------
 
     def needs_another(self) -> bool:
@@ -124,7 +129,9 @@ class BoundedPool:
         Returns false as soon as no call waits: the worker that asked is to end.
         """
         with self._changed:
-            self._demand_changed.wait_for(lambda: self._ready or not self._waiting, _MOST_START_S)
+            self._demand_changed.wait_for(
+                lambda: self.has_ready_child() or not self._waiting, _MOST_START_S
+            )
             self._demand_changed.wait_for(lambda: not self._waiting, _PATIENCE_S)
             if not self._waiting:
                 self._workers -= 1

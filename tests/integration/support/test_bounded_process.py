@@ -88,7 +88,9 @@ def test_a_call_that_exceeds_a_limit_is_stopped_alone(
 def test_a_child_that_ends_by_itself_says_nothing_about_its_call(pool: BoundedPool) -> None:
     with pytest.raises(ChildEnded, match="exit code 3"):
         pool.call("exit")
+    assert not pool.has_ready_child(), "more calls wait for the next child, as for the first"
     assert pool.call("on") == "did on"
+    assert pool.has_ready_child()
 
 
 def test_a_child_that_somebody_kills_is_replaced_and_its_call_made_again(
