@@ -59,8 +59,8 @@ WHERE current_setting(own.name, true) IS NOT NULL
 settings. Also lets the server end a session, with its locks, within 20 s of its client's host going
 silent. Settings unknown to the server are left out by name: reading `pg_settings` would take a
 third of the time of making a connection."""
-OLDEST_VERSION: Final = 150000
-"""The oldest supported version of PostgreSQL, as a server's clients know it."""
+_OLDEST_VERSION: Final = 150000
+"""The oldest supported version of PostgreSQL, as `server_version_num`: 150000 is 15.0."""
 _SINCE: Final = {"transaction_timeout": 170000}
 """The first version of PostgreSQL that knows a limit. A server that gets an unknown one in the
 startup packet refuses the connection, with FATAL in its log."""
@@ -81,7 +81,7 @@ def _open_limited(url: str, parameters: dict[str, Any]) -> psycopg.Connection[An
     parameters = {**{k: v for k, v in _PARAMETERS.items() if k not in all_parameters}, **parameters}
     if all_parameters.get("service") or "PGSERVICE" in os.environ:
         connection = psycopg.Connection.connect(url, autocommit=True, **parameters)
-        _supported_version(connection)
+        _require_supported_version(connection)
         return connection
     server = tuple(str(all_parameters.get(name, "")) for name in ("host", "hostaddr", "port"))
     own = str(all_parameters.get("options") or os.environ.get("PGOPTIONS", ""))
@@ -98,27 +98,29 @@ def _open_limited(url: str, parameters: dict[str, Any]) -> psycopg.Connection[An
                 raise
             _refused[server] = _refused.get(server, frozenset()) | more
             continue
+        _require_supported_version(connection)
         first = server not in _versions
-        _versions[server] = _supported_version(connection)
+        _versions[server] = connection.info.server_version
         if not first or _lifted(connection, set(_settable(server)) - set(limits)):
             return connection
         connection.close()
 
 
-def _supported_version(connection: psycopg.Connection[Any]) -> int:
-    """The server's version, which it told at the start; sends nothing.
+def _require_supported_version(connection: psycopg.Connection[Any]) -> None:
+    """Close the connection and raise `InvalidInput` if its server is older than `_OLDEST_VERSION`.
 
-    Closes the connection and raises `InvalidInput` if it is older than `OLDEST_VERSION`.
+    Sends nothing, because a server tells its version first. 0 is a version that libpq cannot read,
+    of a pooler: the server behind it may be supported.
     """
     version = connection.info.server_version
-    if version < OLDEST_VERSION:
+    if 0 < version < _OLDEST_VERSION:
         connection.close()
         raise InvalidInput.because(
             "postgresql-too-old",
             f"the server of the database is PostgreSQL {version // 10_000}, which is not supported",
-            remedy=f"use PostgreSQL {OLDEST_VERSION // 10_000} or newer; nothing was sent to it",
+            remedy=f"use PostgreSQL {_OLDEST_VERSION // 10_000} or newer; if a pooler reports that "
+            "version for a newer server, connect to the server directly",
         )
-    return version
 
 
 def _settable(server: tuple[str, ...]) -> list[str]:

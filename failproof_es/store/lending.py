@@ -65,7 +65,7 @@ class Lender:
 
 
 def _has_ended(connection: psycopg.Connection[Any]) -> bool:
-    """Whether the server said something to an idle connection: its last words, or the end."""
+    """Whether the server has sent anything to an idle connection: an error, or the end."""
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
     return bool(poll.poll(0))

@@ -147,6 +147,17 @@ def test_a_server_that_is_too_old_is_refused_before_anything_is_sent(
         assert old.asked == 2
 
 
+def test_a_pooler_that_reports_no_version_is_not_taken_for_an_old_server(
+    store: Store, postgres_server: EmbeddedServer
+) -> None:
+    with (
+        RefusesOptions(postgres_server, "", [], version="pooler 1.2") as pooler,
+        connect(pooler.url_of(store.url)) as connection,
+    ):
+        assert connection.info.server_version == 0
+        assert now(connection) == OWN
+
+
 def test_a_first_transaction_that_a_limit_of_the_role_ends_is_begun_again(
     hurried: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
