@@ -96,6 +96,13 @@ _CASES_ASKED = (
     "FROM projections.planned_cases AS c WHERE c.run_id = newest.run_id LIMIT %(most)s) AS planned "
     "LIMIT %(most)s"
 )
+_CASES_WITHIN = (
+    "SELECT prompt_id FROM (SELECT prompt_id, sum(octet_length(state)) OVER "
+    "(ORDER BY place ROWS UNBOUNDED PRECEDING) AS total "
+    "FROM unnest(%(cases)s::uuid[]) WITH ORDINALITY AS asked (prompt_id, place) "
+    "JOIN failproof.stored_events ON originator_id = prompt_id AND originator_version = 1"
+    ") AS summed WHERE total <= %(bytes)s"
+)
 _CASES_WITH = (
     "SELECT DISTINCT ON (prompt_id) prompt_id, case_id, suite_id, sought "
     f"FROM projections.prompts, {TEXTS_OF_CASE} WHERE prompt_id = ANY (%(cases)s) "
@@ -337,16 +344,25 @@ class _Search:
         """The cases of the newest runs with the words in a title, description, turn or tag."""
         if not self._projected or "case" not in self._kinds or self._result.only is not None:
             return
-        limits = {"runs": _RUNS_LOOKED_AT, "most": CASES_LOOKED_AT + 1}
-        asked = self._connection.execute(_CASES_ASKED, limits).fetchall()
-        cases = list({case for (case,) in asked[:CASES_LOOKED_AT]})
-        parameters = {"cases": cases, "words": self._whole, "most": MOST_OF_A_KIND}
-        for stream, case, suite, text in self._connection.execute(_CASES_WITH, parameters):
+        cases, complete = self._choose_cases()
+        parameters = {"cases": cases, "words": self._whole, "most": MOST_OF_A_KIND + 1}
+        rows = self._connection.execute(_CASES_WITH, parameters).fetchall()
+        for stream, case, suite, text in rows[:MOST_OF_A_KIND]:
             says = f"in suite {exact_text(suite)}: {_snippet(text, self._whole)}"
             self._add("case", stream, exact_text(case), says, False)
-        runs = self._connection.execute(_NEWEST_RUNS, (_RUNS_LOOKED_AT + 1,)).fetchall()
-        complete = len(asked) <= CASES_LOOKED_AT and len(runs) <= _RUNS_LOOKED_AT
+        complete = complete and len(rows) <= MOST_OF_A_KIND
         self._result.looked.append(ScanExtent("words in cases", len(cases), "cases", complete))
+
+    def _choose_cases(self) -> tuple[list[UUID], bool]:
+        """The cases to read for words, within all bounds; and whether these are all cases."""
+        limits = {"runs": _RUNS_LOOKED_AT, "most": CASES_LOOKED_AT + 1}
+        planned = self._connection.execute(_CASES_ASKED, limits).fetchall()
+        cases = list(dict.fromkeys(case for (case,) in planned[:CASES_LOOKED_AT]))
+        bounds = {"cases": cases, "bytes": _BYTES_LOOKED_AT}
+        chosen = [case for (case,) in self._connection.execute(_CASES_WITHIN, bounds)]
+        runs = self._connection.execute(_NEWEST_RUNS, (_RUNS_LOOKED_AT + 1,)).fetchall()
+        complete = len(planned) <= CASES_LOOKED_AT and len(runs) <= _RUNS_LOOKED_AT
+        return chosen, complete and len(chosen) == len(cases)
 
 
 def _describe_evaluation(

@@ -128,6 +128,26 @@ def test_a_bound_that_was_reached_is_said(
     assert "older ones were not looked at" in text and "Nothing was found" in text
 
 
+def test_words_of_cases_are_read_within_a_number_of_bytes_and_of_hits(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look() -> tuple[int, list[Any]]:
+        page = client.get("/search.json?q=say+number").json()
+        cases = next(scan for scan in page["looked"] if scan["what"] == "words in cases")
+        hits = sum(hit["hit"]["kind"] == "case" for hit in page["hits"])
+        return hits, [cases["looked_at"], cases["complete"]]
+
+    monkeypatch.setattr(searching, "MOST_OF_A_KIND", 10**6)
+    every, [looked_at, complete] = look()
+    assert every > 2 and looked_at >= every and complete
+    monkeypatch.setattr(searching, "MOST_OF_A_KIND", every)
+    assert look() == (every, [looked_at, True])
+    monkeypatch.setattr(searching, "MOST_OF_A_KIND", every - 1)
+    assert look() == (every - 1, [looked_at, False])
+    monkeypatch.setattr(searching, "_BYTES_LOOKED_AT", 1)
+    assert look() == (0, [0, False])
+
+
 def test_a_provider_request_id_is_found(
     client: httpx.Client, console_log: str, facts: dict[str, Any]
 ) -> None:
