@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from failproof_es.importers.promptfoo.assertions import plain_text
 from failproof_es.importers.promptfoo.documents import DocumentNode
 from failproof_es.importers.protocol import Findings
 
@@ -23,12 +24,12 @@ def label_models(
     """
     labels = [_label_of(document.value) for document, _ in mapped]
     uses = Counter(labels)
-    names = {name for _, model in mapped for name in _names_of(model)}
     seen: list[dict[str, Any]] = []
     for (document, entry), label in zip(mapped, labels, strict=True):
         model = entry
         if label is not None and label != entry["model"]:
-            if uses[label] == 1 and label not in names and _is_key(label):
+            is_taken = any(_may_be_derived(label, other) for _, other in mapped)
+            if uses[label] == 1 and not is_taken and _is_key(label):
                 model = {**entry, "key": label}
             else:
                 findings.note(document.place("label"), _IS_NO_KEY)
@@ -42,11 +43,13 @@ def _label_of(provider: Any) -> str | None:
     if isinstance(provider, dict) and "id" not in provider and len(provider) == 1:
         [provider] = provider.values()
     label = provider.get("label") if isinstance(provider, dict) else None
-    return None if label is None else str(label).strip()
+    return None if label is None else plain_text(label).strip()
 
 
-def _names_of(model: dict[str, Any]) -> tuple[str, str]:
-    return model["model"], f"{model['provider']}:{model['model']}"
+def _may_be_derived(key: str, model: dict[str, Any]) -> bool:
+    """Whether the key may be that of the entry `model` without a `key` of its own."""
+    qualified_name = f"{model['provider']}:{model['model']}"
+    return key in (model["model"], qualified_name) or key.startswith(f"{qualified_name}#")
 
 
 def _is_key(label: str) -> bool:

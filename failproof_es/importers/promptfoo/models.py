@@ -207,7 +207,7 @@ def _split_entry(
         steps = (str(name),)
         if entry is not None and not isinstance(entry, dict):
             raise _LeftOut(document.place(*steps))
-    for key in (entry or {}).keys() - _ENTRY_KEYS:
+    for key in [key for key in entry or {} if key not in _ENTRY_KEYS]:
         place = document.place(*steps, str(key))
         if key == "transform" and entry[key] is not None:
             raise _LeftOut(place, _CHANGED_ANSWERS)

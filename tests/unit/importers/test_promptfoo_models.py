@@ -173,14 +173,23 @@ def test_an_address_and_variables_of_keys_come_over(
 def test_a_label_names_its_model_in_results_or_is_listed(tmp_path: Path) -> None:
     providers = (
         "[{id: 'openai:a', label: large}, {id: 'openai:b', label: x}, {id: 'openai:c', label: x}, "
-        "{'ollama:d': {label: a}}, {id: 'openai:e', label: e}]"
+        "{'ollama:d': {label: a}}, {id: 'openai:e', label: e}, {id: 'openai:f', label: true}, "
+        "{id: 'openai:g', label: 'ollama:d#1'}, {id: 'openai:h', label: 'a#1'}]"
     )
     found = importing(tmp_path, f"prompts: [hi]\nproviders: {providers}\n")
     keys = [model.get("key") for model in found.findings.models]
-    assert keys == ["large", None, None, None, None]
+    assert keys == ["large", None, None, None, None, "true", None, "a#1"]
     assert [line.split(" ")[0].split(":")[-1] for line in found.lost] == [
-        f"providers[{number}].label" for number in (1, 2, 3)
+        f"providers[{number}].label" for number in (1, 2, 3, 6)
     ]
+
+
+def test_the_keys_of_a_provider_are_listed_in_their_order(tmp_path: Path) -> None:
+    keys = ("prompts", "delay", "inputs", "description")
+    provider = f"{{id: 'openai:a', {', '.join(f'{key}: 1' for key in keys)}}}"
+    found = importing(tmp_path, f"prompts: [hi]\nproviders: [{provider}]\n")
+    places = [line.split(" ")[0].split(":")[-1] for line in found.lost]
+    assert places == [f"providers[0].{key}" for key in keys]
 
 
 def _graded(folder: Path, grader: str, more: str = "") -> ImportedSource:
