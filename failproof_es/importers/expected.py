@@ -49,7 +49,7 @@ def require_valid_checks(checks: Sequence[Check]) -> None:
     """Raises `NotExpressible` unless the dialect `checks` can read the checks."""
     _require_texts([check for check in checks if check.kind != "json"])
     if (problem := first_pattern_problem(checks)) is not None:
-        raise NotExpressible(f"its pattern {problem[:_LONGEST_SAID]}")
+        raise NotExpressible(f"its pattern cannot be used: {problem[:_LONGEST_SAID]}")
 
 
 def first_pattern_problem(checks: Sequence[Check]) -> str | None:

@@ -110,7 +110,7 @@ def test_several_or_negated_assertions_are_told_one_by_one(
 def test_a_case_whose_expression_is_none_is_not_written(tmp_path: Path) -> None:
     found = asserting(tmp_path, "{type: regex, value: '('}, {type: contains, value: a}")
     assert written(found.cases, tmp_path / "out", found.findings) == {}
-    assert "the case is not written: its pattern" in found.lost[0]
+    assert "the case is not written: its pattern cannot be used: not a valid" in found.lost[0]
 
 
 def test_what_a_model_grades_is_for_judges_and_people(tmp_path: Path) -> None:
