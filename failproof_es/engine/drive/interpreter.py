@@ -30,7 +30,7 @@ from failproof_es.engine.drive.attempt_events import (
     response_received,
 )
 from failproof_es.engine.drive.grading.grader import Grader
-from failproof_es.engine.drive.lost_attempt import attempt_lost
+from failproof_es.engine.drive.orphaned_attempt import attempt_orphaned
 from failproof_es.engine.drive.redaction import Redactor, StreamScrubbing
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
 from failproof_es.engine.limits.key_share import tokens_used
@@ -305,10 +305,10 @@ class Interpreter:
         request = recorded.event
         if sent_at is None:
             reason = "not sent: stopped while the server held it back"
-            return [attempt_lost(header, state, request, reason)]
+            return [attempt_orphaned(header, state, request, reason)]
         if not self.may_send():
             reason = "not sent: the lease under which it was recorded may have ended"
-            return [attempt_lost(header, state, request, reason)]
+            return [attempt_orphaned(header, state, request, reason)]
         events = await self._attempt(key, header, state, recorded, target)
         _notify_limiter(target.limiter, sent_at, events)
         return events

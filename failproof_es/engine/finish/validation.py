@@ -33,9 +33,7 @@ from failproof_es.dialects.fixed_outcomes import (
 )
 from failproof_es.dialects.protocol import Dialect, FixedOutcome
 from failproof_es.engine.finish.other_streams import OtherStreams
-from failproof_es.engine.history import (
-    RecordedEvaluation,
-)
+from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.events import (
     AnswerImported,
     Event,

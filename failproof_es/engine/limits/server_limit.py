@@ -1,8 +1,8 @@
 """The limit of one server: requests at once, waits, whether it is down, how long it refuses. Pure.
 
 Additive increase, multiplicative decrease: a 429 halves the limit, every whole round of
-answers raises it by one step. A server that fails several questions in a row without an answer
-is down. Times are seconds of one monotonic clock.
+answers raises it by one step. A server that fails several cases in a row without an answer is
+down. Times are seconds of one monotonic clock.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RATE_LIMIT_KINDS = frozenset({"rate_limited", "overloaded"})
 """The kinds of error for too many requests."""
 _OUTAGE_STATUSES = frozenset({502, 503, 521, 522, 523, 530})
 """The HTTP statuses of a server, or of a proxy before it, that cannot be reached."""
-_QUESTIONS_OF_OUTAGE = 2
+_CASES_OF_OUTAGE = 2
 """Number of cases that a server must fail in a row to count as down: one alone may be what
 breaks it, in each of its repetitions."""
 _STEPS = 20
@@ -45,7 +45,8 @@ class Limit:
     refused_since: float | None = None
     """Time of sending the first request of the present refusals; `None` after any answer."""
     unreached: frozenset[UUID] = frozenset()
-    """Cases of which a request did not reach the server since its last answer, some of them."""
+    """The first cases, up to `_CASES_OF_OUTAGE`, whose requests did not reach the server since its
+    last answer."""
 
     @classmethod
     def open(cls, ceiling: int) -> Self:
@@ -81,8 +82,8 @@ class Limit:
 
     @property
     def is_down(self) -> bool:
-        """Whether the server has failed several questions in a row, without an answer between."""
-        return len(self.unreached) >= _QUESTIONS_OF_OUTAGE
+        """Whether the server has failed several cases in a row, without an answer between."""
+        return len(self.unreached) >= _CASES_OF_OUTAGE
 
     def after_answer_elsewhere(self, at: float) -> Limit:
         """The limit after another process was answered at time `at`: the server does not refuse
@@ -134,7 +135,7 @@ class Limit:
 
 
 def is_outage(error: ModelError) -> bool:
-    """Whether the error says that the server could not be reached, whatever the question: a status
+    """Whether the error says that the server could not be reached, whatever the case: a status
     that says so, or no connection on which the request could be written."""
     not_written = error.kind == "connection" and error.latency_ms is None
     return error.disposition == "transient" and (error.status in _OUTAGE_STATUSES or not_written)

@@ -7,11 +7,7 @@ from dataclasses import dataclass
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Judging, ModelReply, fold
-from failproof_es.engine.drive.grading.grader import (
-    LIMITS,
-    Grader,
-    pool_for,
-)
+from failproof_es.engine.drive.grading.grader import LIMITS, Grader, pool_for
 from failproof_es.engine.drive.grading.steps import graders_of
 from failproof_es.engine.replays.rederiving import Disagreement, RederivedEvaluation, rederive
 from failproof_es.events import AnswerImported, Event, ResponseReceived

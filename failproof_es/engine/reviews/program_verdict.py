@@ -24,7 +24,7 @@ from failproof_es.core.evaluation import (
 )
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.drive.grading.grader import Grader
-from failproof_es.engine.drive.lost_attempt import attempt_lost
+from failproof_es.engine.drive.orphaned_attempt import attempt_orphaned
 from failproof_es.engine.history import RecordedEvaluation, read_evaluations
 from failproof_es.engine.identity import process_label
 from failproof_es.events import EvaluationEvent, Judged
@@ -105,7 +105,8 @@ async def _verdict_events(
         state = evolve(state, event)
 
     if (request := state.in_flight) is not None:
-        add(attempt_lost(header, state, request, "a verdict from outside came before its outcome"))
+        reason = "a verdict from outside came before its outcome"
+        add(attempt_orphaned(header, state, request, reason))
     first = judgement.verdicts[0]
     add(
         Judged(

@@ -20,7 +20,7 @@ from failproof_es.core.evaluation import (
 from failproof_es.dialects.protocol import Dialect, JudgeReading
 from failproof_es.dialects.scorers import Scorer
 from failproof_es.engine.drive.grading.derive import derive
-from failproof_es.engine.drive.lost_attempt import attempt_lost
+from failproof_es.engine.drive.orphaned_attempt import attempt_orphaned
 from failproof_es.events import (
     Classified,
     EvaluationAbandoned,
@@ -32,7 +32,7 @@ from failproof_es.store.writing.event_header import EventHeader
 
 LocalAction = DeclareOrphaned | Classify | ReadJudgement | ScoreReply | Abandon
 
-_LOST = "sent by a process that ended before it recorded an outcome"
+_ORPHANED = "sent by a process that ended before it recorded an outcome"
 
 
 def derive_event(
@@ -52,7 +52,7 @@ def derive_event(
     """
     match action:
         case DeclareOrphaned(request):
-            return attempt_lost(header, state, request, _LOST)
+            return attempt_orphaned(header, state, request, _ORPHANED)
         case Classify():
             return classified(header, state, derive(dialect, case, action))
         case ReadJudgement():

@@ -9,7 +9,7 @@ from failproof_es.events import AttemptOrphaned, RequestSent
 from failproof_es.store.writing.event_header import EventHeader
 
 
-def attempt_lost(
+def attempt_orphaned(
     header: EventHeader, state: Evaluation, request: RequestSent, reason: str
 ) -> AttemptOrphaned:
     """The event of a request that has no outcome and will not get one.
