@@ -35,6 +35,7 @@ class GroupWords(NamedTuple):
     case_id: str
     family_tag: str | None
     tags: tuple[str, ...] = ()
+    """Empty: `severity` and `family_tag` were read from the tags."""
 
 
 class UsageKey(NamedTuple):

@@ -1,5 +1,5 @@
--- What a list shows of these runs, as one JSON object a row: as counts_of_runs, with the groups of a
--- model added up. A run is left out as there.
+-- The counters that a list of runs shows, as one JSON object a row: rows of counts_of_runs, with the
+-- groups and clusters of a model added up. Leaves out the same runs.
 WITH told AS (
     SELECT run_id, impossible FROM projections.runs AS r
     WHERE run_id = ANY (%(runs)s) AND told AND NOT EXISTS (

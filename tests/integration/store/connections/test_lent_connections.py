@@ -35,6 +35,12 @@ def test_one_after_the_other_gets_the_same_connection(store: Store) -> None:
     assert sessions == {session}
 
 
+def test_of_three_at_once_two_are_kept(store: Store) -> None:
+    with store.lend() as first, store.lend() as second, store.lend() as third:
+        pass
+    assert [lent.closed for lent in (first, second, third)] == [True, False, False]
+
+
 def test_a_lent_connection_comes_back_as_it_was(store: Store) -> None:
     with store.lend() as left_open:
         left_open.execute("BEGIN")
