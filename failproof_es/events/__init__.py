@@ -109,6 +109,7 @@ __all__ = [
     "AUDITED",
     "ENDED",
     "EVENTS",
+    "RUN_ENDINGS",
     "RUN_STATUS",
     "VOIDS_ANSWER",
     "Again",
@@ -251,6 +252,9 @@ RUN_STATUS: dict[str, RunStatus] = {
     if issubclass(kind, RunEvent) and kind.run_status is not None
 }
 """The state of a run after each event that decides it, by topic."""
+
+RUN_ENDINGS = tuple(topic for topic, status in RUN_STATUS.items() if status in ENDED)
+"""The topics of the events after which a run asks nothing any more."""
 
 
 def topics(stream: Stream, *, ends: bool | None = None) -> tuple[str, ...]:

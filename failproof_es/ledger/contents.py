@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from failproof_es.events import ENDED, RUN_STATUS, topics
+from failproof_es.events import RUN_ENDINGS, topics
 from failproof_es.ledger.attempts import ProvenAttempts, TopicPayload, UnrelatedRuns, read_attempts
 from failproof_es.ledger.packed import Digests, PackedMap
 from failproof_es.ledger.run_reader import REVIEW, ProvenRunEvent, RunReader, unpack_fields
@@ -25,7 +25,6 @@ from failproof_es.ledger.run_reader import NotProvenYet as NotProvenYet
 from failproof_es.ledger.seal import Seal, seal_of_records, stream_record
 
 RUN_TOPICS = frozenset(topics("run"))
-_ENDINGS = frozenset(topic for topic, status in RUN_STATUS.items() if status in ENDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def contents_of(run_id: UUID, read: RunReader, again: Iterable[BundledEvent]) ->
     sealed_at = max((n for n, event in enumerate(own) if event.topic == "RunSealed"), default=None)
     if sealed_at is None:
         raise EvidenceError(f"run {run_id} is not sealed: nothing says that it is complete")
-    ending = max((n for n in range(sealed_at) if own[n].topic in _ENDINGS), default=None)
+    ending = max((n for n in range(sealed_at) if own[n].topic in RUN_ENDINGS), default=None)
     if ending is None:
         raise EvidenceError(f"run {run_id} is sealed without having ended")
     _check_plan(own, read.prompts)

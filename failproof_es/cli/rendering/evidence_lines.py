@@ -18,7 +18,7 @@ from failproof_es.cli.rendering.request_lines import body_lines, field, told
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.core.case import names_of_case, review_id
 from failproof_es.core.request_body import RequestBodies
-from failproof_es.events import ENDED, RUN_STATUS, ModelSnapshot, RequestSent
+from failproof_es.events import RUN_ENDINGS, ModelSnapshot, RequestSent
 from failproof_es.gate_words import gate_line
 from failproof_es.ledger.bundle import Bundle, ProvenEvent
 from failproof_es.ledger.run_reader import FINAL, REVIEW, UNREADABLE
@@ -44,7 +44,6 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
 """The fields of each event that are shown; of any other event all."""
 
 
-_ENDINGS = frozenset(topic for topic, status in RUN_STATUS.items() if status in ENDED)
 _NO_EVALUATION = frozenset({"RunStarted", "PromptStored", REVIEW})
 
 
@@ -82,7 +81,7 @@ class BundledRun:
         own = self._streams[UUID(self._manifest["run_id"])]
         started = _payload(own[0])
         sealed_at = max(n for n, event in enumerate(own) if event.topic == "RunSealed")
-        ended = next(event for event in reversed(own[:sealed_at]) if event.topic in _ENDINGS)
+        ended = next(event for event in reversed(own[:sealed_at]) if event.topic in RUN_ENDINGS)
         yield f"by {told(started.get('who'))} on {told(started.get('where'))}"
         yield from self._model_lines(started, _payload(ended)["counts"]["planned"])
         for judge in started.get("judges", []):

@@ -25,7 +25,7 @@ from uuid import UUID
 
 import psycopg
 
-from failproof_es.events import ENDED, RUN_STATUS
+from failproof_es.events import RUN_ENDINGS
 from failproof_es.exports.otel.encoding import Sender
 from failproof_es.exports.otel.endpoint import LEAVE_S, LEFT_S, SILENT_S, Delivery
 from failproof_es.exports.otel.telemetry import MOST_AT_ONCE, Telemetry, TelemetryOf, first_part
@@ -47,7 +47,6 @@ _TRY_AGAIN_S = 10.0
 _HANDOVER_S = _TRY_AGAIN_S + 5.0
 """Seconds after the end of a run for which its lock is held, so that those who wait leave."""
 _TAKE_LOCK = "SELECT pg_try_advisory_lock(hashtextextended('failproof.otel ' || %s, 0))"
-_ENDINGS = [topic for topic, status in RUN_STATUS.items() if status in ENDED]
 _IS_OVER = (
     "SELECT EXISTS (SELECT FROM failproof.stored_events WHERE originator_id = %s "
     "AND topic = ANY(%s))"
@@ -115,7 +114,7 @@ class CommitSender:
         return bool(is_ours)
 
     def _is_run_over(self, connection: Connection) -> bool:
-        [[is_over]] = connection.execute(_IS_OVER, (self._run_id, _ENDINGS)).fetchall()
+        [[is_over]] = connection.execute(_IS_OVER, (self._run_id, list(RUN_ENDINGS))).fetchall()
         return bool(is_over)
 
     def _read_events(self, connection: Connection) -> int:
@@ -123,9 +122,8 @@ class CommitSender:
         events = 0
         for row in find(connection, run_id=self._run_id, after=self._position, limit=_EVENTS):
             with suppress(UnreadableEvent):  # `verify` says what is wrong with it
-                event = row.event()
-                self._is_over |= row.topic in _ENDINGS
-                self._unsent.extend(self._maker.take(event))
+                self._unsent.extend(self._maker.take(row.event()))
+            self._is_over |= row.topic in RUN_ENDINGS
             events += 1
             self._position = row.position
         return events
