@@ -257,11 +257,14 @@ class CaseImport:
         """
         path.write_text(text, encoding="utf-8")
         try:
-            load_configuration(path)
+            load_configuration(path, folder=self._output)  # the user's files stand there
         except InvalidInput as error:
             place = self._output / path.name
             raise InvalidInput(
-                [replace(problem, path=place) for problem in error.problems]
+                [
+                    replace(problem, path=place) if problem.path in (None, path) else problem
+                    for problem in error.problems
+                ]
             ) from None
 
     def _require_options(self, options: Options) -> None:

@@ -109,6 +109,24 @@ def test_suites_of_our_own_keep_their_folders_and_links_do_not_lead_out(tmp_path
         prepared(importing)
 
 
+def test_a_kept_section_may_name_a_file_beside_the_configuration(tmp_path: Path) -> None:
+    (tmp_path / "c.jsonl").write_text(CASE)
+    out = tmp_path / "out"
+    out.mkdir()
+    price = "{model: m, input_usd_per_million: 1, output_usd_per_million: 2}"
+    (out / "prices.yaml").write_text(f"version: today\nmodels: [{price}]\n")
+    (out / "run.yaml").write_text("prices: {file: prices.yaml}\n")
+    with (
+        CaseImport("suite", tmp_path / "c.jsonl", out) as importing,
+        pytest.raises(InvalidInput, match=r"prices\.yaml:1: version"),
+    ):
+        prepared(importing, force=True)
+    (out / "prices.yaml").write_text(f"version: '2026-11-01'\nmodels: [{price}]\n")
+    with CaseImport("suite", tmp_path / "c.jsonl", out) as importing:
+        remarks = prepared(importing, force=True).findings.remarks
+    assert remarks == [f"kept in {out / 'run.yaml'}: prices"]
+
+
 def test_a_defective_case_of_our_own_stays_in_its_file_and_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(CASE + CASE + '{"case_id": "b"}\n')
     with CaseImport("suite", tmp_path / "a.jsonl", tmp_path / "out") as importing:
