@@ -35,7 +35,10 @@ def case_files(
     path_list = [paths] if isinstance(paths, str) else paths
     if not path_list:
         problems.error(
-            "no-cases", "no path is named", field=_FIELD, remedy="name a file, a folder or a glob"
+            "empty-value",
+            "no path is named",
+            field=_FIELD,
+            remedy="name a file, a folder or a glob",
         )
     for index, path in enumerate(path_list):
         place = _FIELD if isinstance(paths, str) else f"{_FIELD}[{index}]"

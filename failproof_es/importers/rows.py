@@ -70,7 +70,7 @@ def read_csv(source: Source, path: Path) -> SourceRows:
     records = _csv_records(path, display_path)
     first = next(records, None)
     if first is None:
-        raise table_error("no-cases", display_path, "is empty: it holds no heading")
+        raise table_error("empty-file", display_path, "is empty: it holds no heading")
     names = first[1]
     if len(names) > MAX_COLUMNS:
         raise table_error(

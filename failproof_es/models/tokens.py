@@ -80,4 +80,4 @@ async def require_token(tokens: TokenSource) -> None:
     try:
         await tokens.renew()
     except ModelError as error:
-        raise InvalidInput.because("no-token", str(error)) from None
+        raise InvalidInput.because("no-access-token", str(error)) from None

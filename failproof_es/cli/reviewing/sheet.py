@@ -327,7 +327,7 @@ def _opinion(
                     verdict = item_verdict(item, row["verdict"])
                     reviewed_items[item] = ReviewedItem(item=item, verdict=verdict)
             except InvalidAnswer as error:
-                refuse("invalid-answer", row, "verdict", str(error), "or leave it empty")
+                refuse("invalid-value", row, "verdict", str(error), "or leave it empty")
         seen.add(item)
     if overall is None or not any(overall[column] for column in _ANSWERS):
         if reviewed_items:
@@ -356,5 +356,5 @@ def _read_overall(
         try:
             read[column] = reader(unescaped(row[column]))
         except InvalidAnswer as error:
-            refuse("invalid-answer", row, column, str(error))
+            refuse("invalid-value", row, column, str(error))
     return ReviewInput(items=items, **read) if len(read) == len(_ANSWERS) else None

@@ -104,7 +104,7 @@ def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str
         return
     if empty:
         problems.error(
-            "no-cases", "the file is empty: it holds no case", path=path, remedy="add one"
+            "empty-file", "the file is empty: it holds no case", path=path, remedy="add one"
         )
 
 

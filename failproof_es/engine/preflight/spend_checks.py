@@ -100,7 +100,7 @@ def estimate_warnings(
         else f"the run may cost up to {_format_usd(most)} by the estimate"
     )
     yield Problem(
-        "ceiling-below-estimate",
+        "spend-ceiling-below-estimate",
         f"{costs}, more than the ceiling of {usd_text(ceiling)}: it pauses before that",
         field=CEILING,
         remedy="raise the ceiling, ask fewer cases, or lower `max_tokens`",

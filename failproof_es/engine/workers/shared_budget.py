@@ -71,7 +71,7 @@ class RunBudgets:
             if ceiling_of(run) is not None:
                 number = run.started.run_number
                 raise InvalidInput.because(
-                    "ceiling-not-shared",
+                    "spend-ceiling-not-shared",
                     f"run {number} has a spend ceiling that its workers do not share yet",
                     remedy=f"`failproof-es resume {number} --detach` lets them",
                 )

@@ -100,7 +100,7 @@ def _require_known(
     if not problems and not groups and without:
         problems = [
             Problem(
-                "no-cases", "nothing is left on the slide", field="--without",
+                "invalid-option", "nothing is left on the slide", field="--without",
                 remedy="leave out less",
             )
         ]  # fmt: skip

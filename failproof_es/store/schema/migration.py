@@ -136,7 +136,7 @@ def _require_free_names(connection: psycopg.Connection[Any]) -> None:
         taken = cursor.execute(_TAKEN, (list(_TAKEN_OVER),)).fetchone()
     if taken is not None:
         raise InvalidInput.because(
-            "name-taken",
+            "schema-taken",
             f"{taken[0]} is in this database, and no log: another program made it, or the schema "
             "`failproof` was dropped",
             remedy="give failproof-es a database of its own (`createdb evaluations`), or restore "

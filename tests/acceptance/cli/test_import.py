@@ -112,7 +112,7 @@ def test_strict_writes_and_records_nothing_where_anything_is_lost(
             ("import", "csv", "q.csv", "-o", "out", *MAPPED, "--provider", "x", "--model", "m"),
             "out/run.yaml",
         ),
-        (("import", "csv", "empty.csv", "-o", "out"), "[no-cases]"),
+        (("import", "csv", "empty.csv", "-o", "out"), "[empty-file]"),
     ],
 )
 def test_a_mistake_is_told_and_nothing_is_written(

@@ -338,7 +338,7 @@ def test_an_estimate_beyond_the_ceiling_is_told(store: Store, tmp_path: Path) ->
         dear = {**LISTED, "input_usd_per_million": 1_000_000}
         configured(tmp_path, url, 0.01, listed=dear)
         done = invoke(store.url, "validate", "run.yaml", cwd=tmp_path)
-        assert "[ceiling-below-estimate]" in done.stderr
+        assert "[spend-ceiling-below-estimate]" in done.stderr
 
 
 def test_the_body_bounds_what_is_read(store: Store, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_no_command_but_db_init_makes_the_schema_or_the_key_on_a_server_of_ones_
             schema, name = table.split(".")
             connection.execute(f"CREATE SCHEMA {schema} CREATE TABLE {name} (note text)".encode())
             refused = invoke(database_url, "db", "init", cwd=tmp_path)
-            check_paragraph(refused, 2, table, "[name-taken]")
+            check_paragraph(refused, 2, table, "[schema-taken]")
             connection.execute(f"DROP SCHEMA {schema} CASCADE".encode())
 
 

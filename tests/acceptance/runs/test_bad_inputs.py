@@ -112,8 +112,8 @@ SUITES = {
         b'{"x": ' + b"[" * 10_000 + b"]" * 10_000 + b"}",
         ["suite.jsonl:1: ", "[nested-too-deeply]"],
     ),
-    "an empty file": (b"", ["suite.jsonl: ", "[no-cases]"]),
-    "blank lines only": (b"\n \n\n", ["suite.jsonl: ", "[no-cases]"]),
+    "an empty file": (b"", ["suite.jsonl: ", "[empty-file]"]),
+    "blank lines only": (b"\n \n\n", ["suite.jsonl: ", "[empty-file]"]),
 }
 
 

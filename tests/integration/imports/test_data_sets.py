@@ -173,7 +173,7 @@ def test_what_is_lost_in_65_537_rows_is_listed_or_counted(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("content", "pattern"),
     [
-        ("", r"\[no-cases\]"),
+        ("", r"\[empty-file\]"),
         ("a,a\n1,2\n", r"q.csv:1: .*'a'.*\[duplicate-column\]"),
         (
             "question,answer\n1\n1,2,3\n",

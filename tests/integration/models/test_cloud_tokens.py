@@ -187,7 +187,7 @@ def test_credentials_that_are_refused_halt_before_anything_is_sent(
     tokens.status = 400
 
     async def work(provider: Provider) -> None:
-        with pytest.raises(InvalidInput, match=r"\[no-token\]"):
+        with pytest.raises(InvalidInput, match=r"\[no-access-token\]"):
             await provider.check()
         with pytest.raises(ModelError) as raised:
             await send(provider)

@@ -142,7 +142,7 @@ def test_an_item_of_any_kind_happened_or_did_not(item: str, verdict: ItemVerdict
         (sheet(f"{ONE},must_do.1,met,,,"), "2: verdict of must_do.1", "missing-verdict"),
         (sheet(f"{ONE},must_do.2,met,,,"), "2: item of must_do.2", "unknown-name"),
         (sheet(f"{ONE},must_do.1,met,S1,,"), "2: severity of must_do.1", "misplaced-field"),
-        (sheet(f"{ONE},overall,,S1,,"), "2: verdict of overall", "invalid-answer"),
+        (sheet(f"{ONE},overall,,S1,,"), "2: verdict of overall", "invalid-value"),
         (
             sheet(f"{ONE},overall,pass,,,", f"{ONE},overall,fail,,,"),
             "3: item of overall",
@@ -161,7 +161,7 @@ def test_an_item_of_any_kind_happened_or_did_not(item: str, verdict: ItemVerdict
         (
             sheet(f"{ONE},must_do.1,no,,,,RT-1", heading=HEADING.replace("notes", "notes,case")),
             "2: verdict of RT-1, must_do.1",
-            "invalid-answer",
+            "invalid-value",
         ),
     ],
 )

@@ -40,7 +40,7 @@ def slice_of(configuration: dict[str, Any]) -> object:
 
 
 def test_a_run_whose_ceiling_the_database_does_not_know_is_not_driven() -> None:
-    with pytest.raises(InvalidInput, match=r"\[ceiling-not-shared\]"):
+    with pytest.raises(InvalidInput, match=r"\[spend-ceiling-not-shared\]"):
         slice_of({"execution": {"max_spend_usd": 1.0}})
 
 

@@ -147,7 +147,7 @@ def _reachable(entry: Model) -> list[str]:
         provider = kind.create(entry, timeout_ms=_TIMEOUT_MS, connections=1)
         if not isinstance(provider, ModelLister):
             message = f"provider `{entry.provider}` has no server that lists models"
-            raise InvalidInput.because("unsupported-feature", message)
+            raise InvalidInput.because("no-model-list", message)
         try:
             return await provider.list_models()
         finally:

@@ -15,4 +15,6 @@ def parsers() -> Iterator[None]:
     try:
         yield
     except ProgramMissing as error:
-        raise InvalidInput.because("program-missing", error.missing, remedy=error.remedy) from error
+        raise InvalidInput.because(
+            "program-not-installed", error.missing, remedy=error.remedy
+        ) from error

@@ -46,7 +46,7 @@ class VertexProvider(GeminiProvider):
     async def list_models(self) -> list[str]:
         """Always raises `InvalidInput`: a token that may only call models gets no list of them."""
         raise InvalidInput.because(
-            "unsupported-feature",
+            "no-model-list",
             "Vertex AI lists no models to a token that may only ask them",
             remedy="`--provider gemini` lists those of the Gemini API, which have the same names",
         )

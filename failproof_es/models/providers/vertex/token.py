@@ -35,7 +35,7 @@ def google_token() -> Token:
         raise ModelError("authentication", message, "halting") from None
     except GoogleAuthError as error:
         raise InvalidInput.because(
-            "no-token",
+            "no-access-token",
             f"google-auth finds no credentials: {error}",
             remedy="name a file of them in GOOGLE_APPLICATION_CREDENTIALS, or log in with gcloud",
         ) from None

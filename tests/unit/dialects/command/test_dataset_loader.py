@@ -51,7 +51,7 @@ def with_line(number: int, text: str) -> str:
 
 
 BAD: dict[str, tuple[str | bytes, int | None, str | None, str]] = {
-    "an empty file": ("", None, None, "no-cases"),
+    "an empty file": ("", None, None, "empty-file"),
     "no UTF-8": (GOOD.encode() + b'notes = "\xff"\n', 10, None, "not-utf8"),
     "no TOML": (with_line(5, "prompt = "), 5, None, "not-toml"),
     "an open string": (with_line(9, 'posix_compliant = "'), 9, None, "not-toml"),

@@ -58,8 +58,8 @@ BAD = {
     "infinite": (line()[:-1] + ', "n": 1e999}', None, "out-of-range"),
     "huge integer": (line()[:-1] + ', "n": ' + "9" * 5000 + "}", None, "out-of-range"),
     "deep": (line()[:-1] + ', "n": ' + "[" * 5000 + "]" * 5000 + "}", None, "nested-too-deeply"),
-    "empty": ("", None, "no-cases"),
-    "blank": ("\n \n", None, "no-cases"),
+    "empty": ("", None, "empty-file"),
+    "blank": ("\n \n", None, "empty-file"),
 }
 
 
@@ -71,7 +71,7 @@ def test_a_defect_is_an_error_with_its_place(
     assert cases == []
     (error,) = problems.errors
     assert (error.code, error.field) == (code, field)
-    assert error.line == (None if code == "no-cases" else 1)
+    assert error.line == (None if code == "empty-file" else 1)
 
 
 def test_all_problems_of_all_files_are_reported_at_once() -> None:

@@ -330,7 +330,7 @@ def test_all_defects_of_all_files_are_reported_at_once_each_with_its_line(tmp_pa
         ("a.json", '{"id": 1, "id": 2}', "None: id: duplicate-field"),
         ("a.json", '{"id": NaN}', "None: None: not-json"),
         ("a.jsonl", "{}\n{", "2: None: not-json"),
-        ("a.jsonl", "", "None: None: no-cases"),
+        ("a.jsonl", "", "None: None: empty-file"),
         ("a.yaml", "id: [", "1: None: not-yaml"),
         ("a.yaml", "id: 1\nid: 2\n", "2: id: duplicate-field"),
         ("a.yaml", "id: &x 1\n", "1: None: unsupported-yaml"),

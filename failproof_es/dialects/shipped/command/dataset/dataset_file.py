@@ -81,7 +81,7 @@ def read_dataset(path: Path, problems: Problems) -> DatasetTree | None:
         return _read_json_lines(path, problems)
     try:
         if path.stat().st_size == 0:
-            problems.error("no-cases", "the file is empty: it holds no test case", path=path)
+            problems.error("empty-file", "the file is empty: it holds no test case", path=path)
             return None
         if suffix in _YAML:
             return read_yaml(path, problems, largest=MAX_BYTES)
