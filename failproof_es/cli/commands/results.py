@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from failproof_es.cli.rendering.failed_results import expected_beside_got
 from failproof_es.cli.rendering.junit import junit_option, write_junit
 from failproof_es.cli.rendering.output import (
     BelowRows,
-    Column,
     Format,
     data_stream,
     format_option,
@@ -41,6 +39,7 @@ from failproof_es.cli.rendering.result_columns import (
     named_columns,
     named_order,
     table_columns,
+    usual_columns,
 )
 from failproof_es.cli.rendering.result_pages import PlanPage, results_of
 from failproof_es.cli.rendering.result_rows import result_rows, rows_of, run_shape_of, shape_of
@@ -72,7 +71,6 @@ _COLUMNS_OF_FAILURES = ("suite", "case", "model", "severity", "class", "accuracy
 """Columns for failed results; each shows the expectation and the answer below it."""
 _COLUMNS_OF_CASES = ("suite", "case", "model", "class", "passed", "accuracy")
 """Columns for named cases; each shows its whole question and answer below it."""
-_ADDED = Column("added by scorers", "added")
 
 
 @click.command(cls=CliCommand)
@@ -230,11 +228,6 @@ def _print_results(
         usual, details = _COLUMNS_OF_FAILURES, _details_of_failure
         if not _has_severities(run):
             usual = tuple(name for name in usual if name != "severity")
-    columns = [
-        replace(column, is_spare=column.key == "question") for column in table_columns(usual)
-    ]
-    if scorers:
-        columns.insert(6, _ADDED)
     reviewed = with_reviews(
         run.connection,
         results_of_page,
@@ -247,7 +240,7 @@ def _print_results(
     )
     print_table(
         usual_rows,
-        columns,
+        usual_columns(usual, has_scorers=bool(scorers)),
         when_empty=when_empty,
         details=details,
         below=BelowRows(whole_texts=page.names_cases),

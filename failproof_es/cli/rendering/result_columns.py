@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -24,6 +24,7 @@ _SHORT = {
     "questions": "question",
 }  # fmt: skip
 _TEXTS = frozenset({"why", "answer", "expected", "got", "question", "error_message", "scores"})
+_ADDED = Column("added by scorers", "added")
 COLUMNS: Mapping[str, RelationColumn] = {
     _SHORT.get(column.name, column.name): column for column in columns_of(RecordedResult)
 }
@@ -80,6 +81,16 @@ def table_columns(names: Sequence[str]) -> tuple[Column, ...]:
         Column(name, name, COLUMNS[name].kind in ("integer", "number"), is_text=name in _TEXTS)
         for name in names
     )
+
+
+def usual_columns(names: Sequence[str], *, has_scorers: bool) -> list[Column]:
+    """The columns of a table that nobody chose; numbers of scorers stand beside the accuracy."""
+    columns = [
+        replace(column, is_spare=column.key == "question") for column in table_columns(names)
+    ]
+    if has_scorers:
+        columns.insert(names.index("accuracy") + 1, _ADDED)
+    return columns
 
 
 def cells_of(result: RecordedResult, names: Sequence[str]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from failproof_es.cli.rendering.result_columns import (
     ResultOrder,
     named_columns,
     named_order,
+    usual_columns,
 )
 from failproof_es.problems import InvalidInput
 from failproof_es.support.columns import columns_of
@@ -40,3 +41,11 @@ def test_other_names_are_refused_with_those_that_there_are(text: str) -> None:
         with pytest.raises(InvalidInput) as error:
             read(text)
         assert "name some of: run_number, run_id" in str(error.value)
+
+
+@pytest.mark.parametrize("names", ["case,class,accuracy,question", "case,accuracy", "accuracy,why"])
+def test_numbers_of_scorers_stand_beside_the_accuracy_whatever_columns_there_are(
+    names: str,
+) -> None:
+    keys = [column.key for column in usual_columns(names.split(","), has_scorers=True)]
+    assert ",".join(keys) == names.replace("accuracy", "accuracy,added")
