@@ -9,7 +9,7 @@ from uuid import UUID
 import click
 
 from failproof_es.cli.app.as_of import position_of
-from failproof_es.cli.rendering.output import say
+from failproof_es.cli.rendering.output import Format, print_rows, say
 from failproof_es.events import RunArchived
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.result_reader import ResultReader
@@ -38,7 +38,7 @@ def with_warning(run: RecordedRun) -> RecordedRun:
 
 
 def say_archived(connection: Connection, run_id: UUID) -> list[RunArchived]:
-    """If the run's events are in an archive file, say so on stderr; return what archived it."""
+    """If the run's events are in an archive file, say so on stderr; return its `RunArchived`."""
     archive = archive_of(connection, run_id)
     if archive is None:
         return []
@@ -50,7 +50,7 @@ def say_left_out(connection: Connection, runs: Collection[UUID] | None = None) -
     """Say on stderr which of these runs are archived, and what attaches each; `None`: of all runs.
 
     For commands that read events or rows of several runs: those of archived runs are missing.
-    Returns what archived them, for `left_out_rows`.
+    Returns the `RunArchived` of each, for `left_out_rows`.
     """
     archives = [
         archive
@@ -65,6 +65,12 @@ def say_left_out(connection: Connection, runs: Collection[UUID] | None = None) -
     if (more := len(archives) - _MOST_ARCHIVES) > 0:
         say(f"  and {plural(more, 'older one')}: `failproof-es runs`")
     return archives
+
+
+def print_left_out(archives: Sequence[RunArchived], output_format: Format) -> None:
+    """Print the row of `left_out_rows` if the answer is JSON lines."""
+    if output_format is Format.JSONL:
+        print_rows(left_out_rows(archives), (), output_format)
 
 
 def left_out_rows(

@@ -15,7 +15,7 @@ from uuid import UUID
 import click
 import orjson
 
-from failproof_es.cli.app.chosen_run import left_out_rows, say_archived, say_left_out, say_warning
+from failproof_es.cli.app.chosen_run import print_left_out, say_archived, say_left_out, say_warning
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.app.usage import WrongUsage
@@ -125,8 +125,7 @@ def audit(
             _print_lines(map(document, records))
         if run_id is not None and not archives:  # it may have been archived meanwhile
             archives = say_archived(connection, run_id)
-        if output_format is Format.JSONL:
-            print_rows(left_out_rows(archives), (), output_format)
+        print_left_out(archives, output_format)
 
 
 def _print_lines(documents: Iterable[dict[str, Any]]) -> None:

@@ -108,8 +108,6 @@ def case(
         evaluations = [row.result.evaluation_id for row in rows]
         of_evaluations = case_records(connection, evaluations)
         judges_wrote = [judge_words(connection, row.result) for row in rows]
-    if len(found) > limit:
-        say_next_page("older results", before=rows[-1].result.last_position)
     records = [of_evaluations[evaluation] for evaluation in evaluations]
     suites = {row.result.suite_id for row in rows}
     if output_format is Format.TABLE:
@@ -128,6 +126,8 @@ def case(
     else:
         objects = chain(map(_as_json, rows, records), left_out_rows(archives))
         print_rows(objects, (), output_format)
+    if len(found) > limit:
+        say_next_page("older results", before=rows[-1].result.last_position)
 
 
 def _require_rows(connection: Connection) -> None:

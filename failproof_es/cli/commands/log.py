@@ -14,11 +14,11 @@ from uuid import UUID
 import click
 import orjson
 
-from failproof_es.cli.app.chosen_run import left_out_rows, say_archived, say_left_out
+from failproof_es.cli.app.chosen_run import print_left_out, say_archived, say_left_out
 from failproof_es.cli.app.moments import moment_argument
 from failproof_es.cli.app.next_page import say_next_page
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.rendering.output import Format, format_option, print_rows
+from failproof_es.cli.rendering.output import Format, format_option
 from failproof_es.cli.rendering.sanitise import json_text, one_line, shortened
 from failproof_es.events import EVENTS
 from failproof_es.events.line import line_of
@@ -113,10 +113,9 @@ def log(
                     click.echo(_table_line(row, width, names.of(row)))
         if run_id is not None and not archives:  # it may have been archived meanwhile
             archives = say_archived(connection, run_id)
-        for event in () if follow else remaining:
+        if not follow and (event := next(remaining, None)) is not None:
             say_next_page("later events", after=event.position - 1)
-        if output_format is Format.JSONL:
-            print_rows(left_out_rows(archives), (), output_format)
+        print_left_out(archives, output_format)
 
 
 def _follow(

@@ -10,17 +10,10 @@ from uuid import UUID
 
 import click
 
-from failproof_es.cli.app.chosen_run import left_out_rows, say_left_out
+from failproof_es.cli.app.chosen_run import print_left_out, say_left_out
 from failproof_es.cli.app.moments import moment_argument
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.rendering.output import (
-    Format,
-    format_option,
-    moment,
-    print_json,
-    print_rows,
-    say,
-)
+from failproof_es.cli.rendering.output import Format, format_option, moment, print_json, say
 from failproof_es.cli.rendering.request_lines import body_lines
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.core.request_body import RequestBodies, SentBody
@@ -94,8 +87,7 @@ def requests(
                     click.echo(one_line(line))
             else:
                 print_json(sent.document(row, request, body), indent=False)
-    if output_format is Format.JSONL:
-        print_rows(left_out_rows(archives), (), output_format)
+    print_left_out(archives, output_format)
     if not printed:
         say("no request fits")
 

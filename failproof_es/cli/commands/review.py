@@ -12,21 +12,14 @@ from typing import Any
 import click
 
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
-from failproof_es.cli.app.chosen_run import left_out_rows, read_run, say_left_out, with_warning
+from failproof_es.cli.app.chosen_run import print_left_out, read_run, say_left_out, with_warning
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.following import following
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import CliCommand, CliGroup, session
 from failproof_es.cli.app.result_choice import choice_options
 from failproof_es.cli.app.usage import WrongUsage
-from failproof_es.cli.rendering.output import (
-    Format,
-    format_option,
-    print_json,
-    print_line,
-    print_rows,
-    say,
-)
+from failproof_es.cli.rendering.output import Format, format_option, print_json, print_line, say
 from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.cli.rendering.written_files import write_recorded
 from failproof_es.cli.reviewing.answers import InvalidAnswer, name
@@ -382,9 +375,7 @@ def disagreements(run: str | None, output_format: Format) -> None:
             for run_id in list(runs_with_votes(connection)):
                 recorded = with_warning(RecordedRun.read(connection, run_id))
                 found.add(recorded, output_format, is_only=False)
-            archives = say_left_out(connection)
-            if output_format is Format.JSONL:
-                print_rows(left_out_rows(archives), (), output_format)
+            print_left_out(say_left_out(connection), output_format)
     found.say_totals()
 
 
