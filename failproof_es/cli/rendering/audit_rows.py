@@ -29,51 +29,48 @@ class AuditRows:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._cases: dict[str, str] = {}
-        self._runs: dict[str | None, str | None] = {None: None}
+        self._numbers: dict[str | None, int | None] = {None: None}
 
     def document(self, record: AuditRecord) -> dict[str, Any]:
         """The record as JSON, with the number of its run, its case and model; `None` without."""
-        run, of = self._run(record.test_run_id), self._asked(record.details)
         return {
             **record.document(),
-            "run_number": int(run) if run is not None and run.isdecimal() else None,
-            "case": self._case(of.get("prompt_id")),
-            "model": of.get("model_key"),
+            "run_number": self._run_number(record.test_run_id),
+            **self._case_and_model(record.details),
         }
 
     def row(self, record: AuditRecord) -> dict[str, Any]:
         """The record as a row: position, run, time, event, who, case, model and says."""
         details = record.details
-        of = self._asked(details)
         who = f"{details['who']}@{details['where']}" if "who" in details else None
         is_start = record.event == RunStarted.__name__  # ReviewClosed has a field of this name
         incomplete = details.get(INCOMPLETE) if is_start else None
         moment = datetime.fromisoformat(record.timestamp).astimezone(UTC)
         return {
             "position": record.position,
-            "run": self._run(record.test_run_id),
+            "run": self._run_number(record.test_run_id) or record.test_run_id,
             "time": moment.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3],
             "event": record.event,
             "who": who,
-            "case": self._case(of.get("prompt_id")),
-            "model": of.get("model_key"),
+            **self._case_and_model(details),
             "says": says(record.event, details) if incomplete is None else _shorten(incomplete),
         }
 
-    def _run(self, run: str | None) -> str | None:
-        """A run's number; the id of a run that was never begun."""
-        if run is not None and run not in self._runs:
-            self._runs[run] = run  # an unreadable run must not end the trail
-            with suppress(*UNREADABLE):
+    def _run_number(self, run: str | None) -> int | None:
+        """The number of the run with this id; `None` if it was never begun or is unreadable."""
+        if run is not None and run not in self._numbers:
+            self._numbers[run] = None
+            with suppress(*UNREADABLE):  # an unreadable run must not end the trail
                 if (row := read_event(self._connection, UUID(run), 1)) is not None:
-                    self._runs[run] = str(row.upcast_payload()["run_number"])
-        return self._runs[run]
+                    number = row.upcast_payload().get("run_number")
+                    self._numbers[run] = number if isinstance(number, int) else None
+        return self._numbers[run]
 
-    def _asked(self, details: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The details that name prompt and model: of the evaluation, if the record is about one."""
-        if "evaluation_id" not in details:
-            return details
-        return self._evaluation(details["evaluation_id"])
+    def _case_and_model(self, details: Mapping[str, Any]) -> dict[str, Any]:
+        """`case` and `model` of the evaluation that the record is about, or of the record."""
+        evaluation_id = details.get("evaluation_id")
+        asked = details if evaluation_id is None else self._evaluation(evaluation_id)
+        return {"case": self._case(asked.get("prompt_id")), "model": asked.get("model_key")}
 
     def _evaluation(self, evaluation_id: str) -> Mapping[str, Any]:
         with suppress(*UNREADABLE):  # an unreadable evaluation must not end the trail
