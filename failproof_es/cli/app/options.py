@@ -11,6 +11,9 @@ from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.dialects.protocol import TakesADialect
 from failproof_es.dialects.registry import default_dialect
 
+MODEL_OPTIONS = {"base_url": "--base-url", "api_key_env": "--api-key-env", "options": "--option"}
+"""Options of `init` and `models` that set a field of a model, by field."""
+
 settings_option = click.option(
     "--set",
     "settings",

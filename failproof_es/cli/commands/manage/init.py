@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
+from failproof_es.cli.app.options import MODEL_OPTIONS
 from failproof_es.cli.app.program import CliCommand
 from failproof_es.cli.rendering.output import say, write_file
 from failproof_es.cli.rendering.sanitise import one_line
@@ -29,11 +30,6 @@ from failproof_es.engine.planning.new_project import (
 from failproof_es.problems import InvalidInput, Problem, Problems
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_FIELD_OPTIONS = {
-    "base_url": "--base-url",
-    "api_key_env": "--api-key-env",
-    "options": "--option",
-}
 _DEFAULTS = {"name": "my-evaluation", "provider": "local", "suite": "failproof", "ci": "none"}
 
 
@@ -244,4 +240,4 @@ def _require_valid(configuration: bytes) -> None:
 
 def _of_option(problem: Problem) -> Problem:
     name = (problem.field or "").rpartition(".")[2]
-    return replace(problem, path=None, line=None, field=_FIELD_OPTIONS.get(name, problem.field))
+    return replace(problem, path=None, line=None, field=MODEL_OPTIONS.get(name, problem.field))

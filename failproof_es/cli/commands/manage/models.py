@@ -9,7 +9,7 @@ from typing import Any
 import click
 from pydantic import ValidationError
 
-from failproof_es.cli.app.options import allow_option
+from failproof_es.cli.app.options import MODEL_OPTIONS, allow_option
 from failproof_es.cli.app.program import CliGroup
 from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
@@ -35,7 +35,6 @@ _COLUMNS = (
     Column("file", "path"),
 )
 
-_OPTION_OF = {"base_url": "--base-url", "api_key_env": "--api-key-env", "options": "--option"}
 _TIMEOUT_MS = 10_000
 
 
@@ -128,8 +127,8 @@ def _entry(
         ) from None
     problems = Problems()
     for problem in entry_problems(entry, rules):
-        if problem.field in _OPTION_OF:  # other fields, such as `class`, do not matter here
-            message = f"{_OPTION_OF[problem.field]} {problem.message}"
+        if problem.field in MODEL_OPTIONS:  # other fields, such as `class`, do not matter here
+            message = f"{MODEL_OPTIONS[problem.field]} {problem.message}"
             problems.error(problem.code, message, remedy=problem.remedy)
     problems.raise_errors()
     return entry
