@@ -71,7 +71,7 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
     failure = (
         _changed_log(error, command)
         or _failed_database(error)
-        or _unexpected(error, "" if debug else " (--debug shows the stack trace)")
+        or _other_failure(error, "" if debug else " (--debug shows the stack trace)")
     )
     say(f"error: {failure.message} [{failure.code}]")
     return failure.exit_code
@@ -148,7 +148,8 @@ def _failed_database(error: BaseException) -> CommandFailure | None:
     return None
 
 
-def _unexpected(error: BaseException, hint: str) -> CommandFailure:
+def _other_failure(error: BaseException, hint: str) -> CommandFailure:
+    """The failure of a run that another process drives, or of an unexpected error with `hint`."""
     text = _text(error)
     if isinstance(error, RunBusy):
         return CommandFailure("run-busy", text)

@@ -20,8 +20,7 @@ _NAME_WIDTH = 50
 def expected_beside_got(planned: PlannedOutcome) -> list[tuple[str, str]]:
     """The expectation and the answer of a failed result, each with its label.
 
-        Nothing for any other result. The only pair is the reason if its dialect names no
-    expectation.
+    Nothing for any other result. The only pair is the reason if its dialect names no expectation.
     """
     if not planned.failed:
         return []

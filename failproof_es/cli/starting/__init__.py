@@ -1,1 +1,1 @@
-"""Options of several commands that start a run: its part, telemetry, missing models."""
+"""Shared by commands that drive a run: selection, permissions, telemetry, carrying it out."""
