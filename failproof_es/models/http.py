@@ -172,11 +172,10 @@ class HttpProvider(ABC):
         return None
 
     @property
-    def sent_key(self) -> str:
-        """The object of the verb "refuses" in an error: the key, or a request without one."""
+    def sends_key(self) -> bool:
+        """Whether requests hold a key, a token or a header that may be one."""
         model = self.model
-        has_key = self.tokens or model.api_key_env or self._given_key or model.headers
-        return "the key" if has_key else "a request without a key"
+        return bool(self.tokens or model.api_key_env or self._given_key or model.headers)
 
     @staticmethod
     def refuses_key(status: int, body: bytes) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from failproof_es.models.catalog.listing import CheckCache, is_listed
+from failproof_es.models.key_refusal import key_refusal
 from failproof_es.models.protocol import UnlistedModel
 from failproof_es.problems import InvalidInput
 from failproof_es.web.client import LOST, UNUSABLE, BodyTooLong, reason, timed_out
@@ -38,15 +39,8 @@ async def check_server(provider: HttpProvider, looks: CheckCache) -> str | None:
     if is_refused or remark is not None:
         await _require_no_other_base_url(provider, looks)
     if is_refused:
-        variable, model = provider.model.api_key_env, provider.model.model
-        raise InvalidInput.because(
-            "key-refused",
-            f"model {model}: {provider.base_url} refuses {provider.sent_key} (HTTP {reply.status})",
-            remedy=f"check the key in {variable}"
-            if variable
-            else "name the environment variable that holds the key in `api_key_env`",
-            field="api_key_env",
-        )
+        server = f"model {provider.model.model}: {provider.base_url}"
+        raise key_refusal(provider, server, reply.status, field="api_key_env")
     if remark is not None and reply.status == HTTPStatus.NOT_FOUND:
         remark += f" (HTTP 404 at {provider.listing()}: is `base_url` right?)"
     return remark

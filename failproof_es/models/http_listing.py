@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
+from failproof_es.models.key_refusal import key_refusal
 from failproof_es.problems import InvalidInput
 from failproof_es.web.client import UNUSABLE, WholeReply, reason, timed_out
 
@@ -55,12 +56,5 @@ async def _fetch_page(provider: HttpProvider, where: str) -> WholeReply:
             remedy="is the base URL right?",
         ) from None
     if provider.refuses_key(page.status, page.body):
-        variable = provider.model.api_key_env
-        raise InvalidInput.because(
-            "key-refused",
-            f"{where} refuses {provider.sent_key} (HTTP {page.status})",
-            remedy=f"check the key in {variable}"
-            if variable
-            else "name the environment variable that holds the key",
-        )
+        raise key_refusal(provider, where, page.status)
     return page

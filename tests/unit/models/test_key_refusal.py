@@ -20,7 +20,7 @@ from failproof_es.web.client import WholeReply
     [
         ({}, "refuses a request without a key (HTTP 401) (name the environment"),
         ({"api_key_env": "A_KEY"}, "refuses the key (HTTP 401) (check the key in A_KEY)"),
-        ({"headers": {"X-Key": "A_KEY"}}, "refuses the key (HTTP 401)"),
+        ({"headers": {"X-Key": "A_KEY"}}, "refuses the key (HTTP 401) (check the key in A_KEY)"),
     ],
 )
 def test_a_refusal_without_a_key_says_that_no_key_was_sent(
