@@ -21,7 +21,6 @@ _op: Any = import_module("re._constants")
 
 _MOST_REPEATS = 1000
 """RE2 rejects more."""
-_LARGEST = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
 _IGNORED_CASE_OF_ASCII = frozenset("\u0130\u0131\u017f\u212a")
 """Characters outside ASCII that match an ASCII letter if case is ignored."""
