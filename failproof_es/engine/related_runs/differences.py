@@ -167,15 +167,18 @@ def renamed_models(
     So it is after a prompt of `matrix.prompts` was renamed: its evaluations have no partners.
     """
     keys = [{model.key for model in models} for models in (left, right)]
-    free = [model for model in right if model.key not in keys[0]]
+    free: dict[bytes, list[str]] = {}
+    for model in reversed(right):
+        if model.key not in keys[0]:
+            free.setdefault(_settings(model), []).append(model.key)
     for model in left:
-        if model.key in keys[1]:
-            continue
-        for other in free:
-            if other.model_copy(update={"key": model.key}) == model:
-                free.remove(other)
-                yield model.key, other.key
-                break
+        if model.key not in keys[1] and (others := free.get(_settings(model))):
+            yield model.key, others.pop()
+
+
+def _settings(model: ModelSnapshot) -> bytes:
+    """All of the model but its key, as canonical JSON."""
+    return experiment.canonical(model.model_dump(mode="json", exclude={"key"}))
 
 
 def _models(run: Run) -> Iterable[tuple[str, dict[str, Any]]]:
