@@ -54,7 +54,7 @@ class EvaluationCounts(Document):
     retries: int
     """Requests that repeated a failed or orphaned one."""
     failed_requests: int
-    """Evaluations without a usable reply."""
+    """Requests without a usable reply."""
     orphaned_requests: int
     """Requests without a recorded outcome."""
 

@@ -22,7 +22,7 @@ from failproof_es.reading.summary_rows import CLASSES, unscored_row
 NO_ACCURACY = Accuracy(
     by_case=None, by_case_bounds=None, mean_of_suites=None, mean_of_suites_bounds=None
 )
-"""Numbers of several models together."""
+"""The accuracy of several models, whose scores are not combined."""
 
 
 def counts_of(summary: RunSummary, model: str | None = None) -> EvaluationCounts:

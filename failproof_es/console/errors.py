@@ -35,9 +35,9 @@ class ErrorPage(BaseModel):
     code: str
     """The kind of error, such as `unknown-run`; `docs/reference/problems.md` lists them."""
     error: str
-    """The error."""
+    """The problem in one sentence."""
     remedy: str
-    """The remedy."""
+    """The next step for the reader, in a sentence."""
 
 
 def error_page(status: HTTPStatus, code: str, message: str, remedy: str) -> ErrorPage:

@@ -79,9 +79,7 @@ class HealthReader:
         """The state now, or a second ago."""
         with self._lock:
             if self._health is None or self._now() - self._health[0] >= _MAX_AGE_S:
-                health = (
-                    self._read_health()
-                )  # may take seconds: whoever waited meanwhile gets the same
+                health = self._read_health()  # may take seconds: who waited gets the same
                 self._health = (self._now(), health)
             return self._health[1]
 

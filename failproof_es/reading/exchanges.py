@@ -32,7 +32,7 @@ class ReadEvent:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request to a model and its outcome on record: an answer, an error, or none forever."""
+    """One request to a model and its outcome on record: an answer, an error, or orphaned."""
 
     sent: ReadEvent
     body: SentBody
