@@ -168,5 +168,5 @@ def test_a_branch_without_evaluations_holds_its_parent_only_until_it_is_sealed(
                 archive_run(store, archive.run_id(3), archive.folder / "old", BY)
             archive_run(store, archive.run_id(), archive.folder / "old", BY)
         else:
-            with pytest.raises(InvalidInput, match=r"\[run-in-use\]"):
+            with pytest.raises(InvalidInput, match=r"archive 3 first.*\[run-in-use\]"):
                 archive_run(store, archive.run_id(), archive.folder / "old", BY)

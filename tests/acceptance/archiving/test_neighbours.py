@@ -66,12 +66,12 @@ def test_a_run_that_another_one_refers_to_stays(archive: Archive) -> None:
     archive.does("resume", "1", "--at", str(archive.rows()[-1][0]), "--quiet")
     assert archive.rows(3)
     said = archive.does("archive", "1", "--to", "old", code=2)
-    assert "[run-in-use]" in said
+    assert "archive 3 first" in said and "[run-in-use]" in said
     assert not archive.file().exists()
     # The one that refers goes first, whatever the order in which they are named.
     archive.does("archive", "1", "3", "--to", "old")
     said = archive.does("attach", archive.file(3), code=2)
-    assert "[run-archived]" in said
+    assert "attach that run first" in said and "[run-archived]" in said
     archive.does("attach", archive.file(1))
     archive.does("attach", archive.file(3))
     assert "genuine" in archive.does("verify")

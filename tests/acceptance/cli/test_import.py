@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -96,32 +97,41 @@ def test_strict_writes_and_records_nothing_where_anything_is_lost(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "pattern"),
     [
-        (("import", "csv", "q.csv"), "[missing-option]"),
+        (("import", "csv", "q.csv"), r"--output: .*\[missing-option\]"),
         (("import", "cvs", "q.csv", "-o", "out"), "did you mean 'csv'"),
-        (("import", "csv", "missing.csv", "-o", "out"), "[file-not-found]"),
-        (("import", "csv", "q.csv", "-o", "out", "--column", "prompt"), "[invalid-option]"),
-        (("import", "csv", "q.csv", "-o", "out", "--split", "test"), "[invalid-option]"),
-        (("import", "csv", "q.csv", "-o", "out", *MAPPED, "--match", "near"), "[invalid-option]"),
+        (("import", "csv", "missing.csv", "-o", "out"), r"missing\.csv.*\[file-not-found\]"),
+        (
+            ("import", "csv", "q.csv", "-o", "out", "--column", "prompt"),
+            r"--column .*\[invalid-option\]",
+        ),
+        (
+            ("import", "csv", "q.csv", "-o", "out", "--split", "test"),
+            r"--split: .*\[invalid-option\]",
+        ),
+        (
+            ("import", "csv", "q.csv", "-o", "out", *MAPPED, "--match", "near"),
+            r"--match: .*\[invalid-option\]",
+        ),
         (
             ("import", "csv", "q.csv", "-o", "out", *MAPPED, "--model", "m"),
-            "--provider: is missing [missing-option]",
+            r"--provider: .*\[missing-option\]",
         ),
         (
             ("import", "csv", "q.csv", "-o", "out", *MAPPED, "--provider", "x", "--model", "m"),
             "out/run.yaml",
         ),
-        (("import", "csv", "empty.csv", "-o", "out"), "[empty-file]"),
+        (("import", "csv", "empty.csv", "-o", "out"), r"empty\.csv.*\[empty-file\]"),
     ],
 )
 def test_a_mistake_is_told_and_nothing_is_written(
-    tmp_path: Path, arguments: tuple[str, ...], said: str
+    tmp_path: Path, arguments: tuple[str, ...], pattern: str
 ) -> None:
     (tmp_path / "q.csv").write_text(ROWS)
     (tmp_path / "empty.csv").write_text("")
     done = invoke("postgresql://nobody@127.0.0.1:1/none", *arguments, cwd=tmp_path)
-    assert done.exit_code == 2 and said in done.stderr, done.stderr
+    assert done.exit_code == 2 and re.search(pattern, done.stderr), done.stderr
     assert not (tmp_path / "out").exists()
 
 

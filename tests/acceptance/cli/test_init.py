@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -143,24 +144,24 @@ def test_nothing_is_overwritten_unless_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "pattern"),
     [
         ((), "--name, --provider, --model, --suite, --ci are missing"),
         (("--name", "a", "--provider", "local", "--model", "m", "--ci", "none"), "--suite is"),
-        (("--yes", "--provider", "openai"), "[missing-option]"),
-        (("--yes", "--provider", "opnai"), "[unknown-name]"),
-        (("--yes", "--suite", "x", "--ci", "y"), "[unknown-name]"),
-        (("--yes", "--name", "../up"), "[invalid-option]"),
-        (("--yes", "--name", "a/b"), "[invalid-option]"),
-        (("--yes", "--option", "x"), "[invalid-option]"),
+        (("--yes", "--provider", "openai"), r"--model: .*\[missing-option\]"),
+        (("--yes", "--provider", "opnai"), r"--provider: .*'opnai'.*\[unknown-name\]"),
+        (("--yes", "--suite", "x", "--ci", "y"), r"--ci: .*'y'.*\[unknown-name\]"),
+        (("--yes", "--name", "../up"), r"--name: .*\[invalid-option\]"),
+        (("--yes", "--name", "a/b"), r"--name: .*\[invalid-option\]"),
+        (("--yes", "--option", "x"), r"--option 'x'.*\[invalid-option\]"),
         (("--yes", "--provider", "openai", "--model", "m"), "error: --base-url: is missing"),
     ],
 )
 def test_what_is_missing_or_wrong_is_told_and_nothing_is_written(
-    tmp_path: Path, arguments: tuple[str, ...], said: str
+    tmp_path: Path, arguments: tuple[str, ...], pattern: str
 ) -> None:
     done = initiated(tmp_path, *arguments)
-    assert done.exit_code == 2 and said in done.stderr
+    assert done.exit_code == 2 and re.search(pattern, done.stderr), done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

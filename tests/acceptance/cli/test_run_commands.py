@@ -226,27 +226,27 @@ def test_the_log_names_the_case_of_an_event(program: Program) -> None:
 
 @pytest.mark.usefixtures("recorded")
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "field", "message"),
     [
-        (("--columns", "case,whose"), "[unknown-column]"),
-        (("--columns", ""), "[unknown-column]"),
-        (("--sort", "whose"), "[unknown-column]"),
-        (("--sort", "scores"), "[invalid-option]"),
-        (("--columns", "case", "--shape", "failproof"), "[options-conflict]"),
-        (("--format", "csv", "--shape", "failproof"), "[options-conflict]"),
-        (("--case", "greet", "--failed"), "'greet-1'?) [unknown-name]"),
-        (("--suite", "greet", "--suite", "sums"), "(did you mean 'sum'?) [unknown-name]"),
-        (("--class", "refusal", "--json"), "(there are: fail, pass) [unknown-name]"),
-        (("--tag", "smoke"), "(there are: none) [unknown-name]"),
-        (("--model", "tin"), "(did you mean 'tiny'?) [unknown-name]"),
+        (("--columns", "case,whose"), "--columns", "[unknown-column]"),
+        (("--columns", ""), "--columns", "[unknown-column]"),
+        (("--sort", "whose"), "--sort", "[unknown-column]"),
+        (("--sort", "scores"), "--sort", "[invalid-option]"),
+        (("--columns", "case", "--shape", "failproof"), "--shape", "[options-conflict]"),
+        (("--format", "csv", "--shape", "failproof"), "--shape", "[options-conflict]"),
+        (("--case", "greet", "--failed"), "--case", "'greet-1'?) [unknown-name]"),
+        (("--suite", "greet", "--suite", "sums"), "--suite", "'sum'?) [unknown-name]"),
+        (("--class", "refusal", "--json"), "--class", "(there are: fail, pass) [unknown-name]"),
+        (("--tag", "smoke"), "--tag", "(there are: none) [unknown-name]"),
+        (("--model", "tin"), "--model", "(did you mean 'tiny'?) [unknown-name]"),
     ],
 )
 def test_columns_and_names_that_there_are_not_are_refused(
-    program: Program, options: tuple[str, ...], message: str
+    program: Program, options: tuple[str, ...], field: str, message: str
 ) -> None:
     done = program("results", 1, *options)
     assert (done.returncode, done.stdout) == (2, "")
-    assert message in done.stderr
+    assert f"error: {field}: " in done.stderr and message in done.stderr
 
 
 @pytest.mark.usefixtures("recorded")

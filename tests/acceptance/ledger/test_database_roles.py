@@ -201,6 +201,7 @@ def test_an_older_schema_is_upgraded_by_db_init_alone(
     monkeypatch.setattr(migration, "migrations", lambda: [*shipped, later])
     refused = invoke(database_url, "runs", cwd=tmp_path)
     assert refused.exit_code == 2
+    assert "older version" in refused.stderr and "db init" in refused.stderr
     assert "[schema-not-current]" in refused.stderr
     assert status(database_url, tmp_path)["schema"] == "outdated"
     assert invoke(database_url, "db", "init", cwd=tmp_path).exit_code == 0

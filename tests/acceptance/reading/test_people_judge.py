@@ -197,10 +197,11 @@ def test_gates_are_judged_by_people_when_the_reviews_are_closed(
     sealed = run_leaves(store)
 
     ann = ("review", "latest", "--reviewer", "ann")
-    for answers in ("quit\n", PASS + "quit\n"):
+    for answers, waiting in (("quit\n", "2 evaluations"), (PASS + "quit\n", "1 evaluation")):
         invoke(store.url, *ann, cwd=tmp_path, answers=answers)
         refused = close(store, tmp_path)
-        assert refused.exit_code == 2 and "[reviews-missing]" in refused.stderr
+        assert refused.exit_code == 2 and f"error: {waiting} of run 1 " in refused.stderr
+        assert "[reviews-missing]" in refused.stderr
         assert closings(store) == []
     early = close(store, tmp_path, "--incomplete")
     assert early.exit_code == 0, early.output
@@ -246,7 +247,8 @@ def test_people_do_not_raise_a_rate_by_reviewing_failures_alone(
     ann = ("review", "latest", "--reviewer", "ann")
     invoke(store.url, *ann, "--only", "failures", cwd=tmp_path, answers=PASS)
     refused = close(store, tmp_path)
-    assert refused.exit_code == 2 and "[reviews-missing]" in refused.stderr
+    assert refused.exit_code == 2 and " 1 other evaluation " in refused.stderr
+    assert "[reviews-missing]" in refused.stderr
     assert close(store, tmp_path, "--incomplete").exit_code == 3, "the failure stands"
     invoke(store.url, *ann, cwd=tmp_path, answers=PASS)
     assert close(store, tmp_path).exit_code == 0

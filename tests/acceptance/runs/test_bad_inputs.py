@@ -166,6 +166,9 @@ def test_all_defects_of_all_files_are_told_at_once_before_anything_is_sent(
         "two.jsonl:1: prompt_vars.who: ",
         "two.jsonl:2: case_id: ",
     )
+    assert re.findall(r"\[([a-z-]+)\]$", done.stderr, re.MULTILINE) == [
+        "not-json", "wrong-type", "wrong-type", "placeholder-unresolved", "duplicate-id",
+    ]  # fmt: skip
     assert recorded_log.fingerprint() == before
     assert "is this sent?" not in asked(mock_url)
 

@@ -83,6 +83,7 @@ def test_who_may_not_make_the_schema_is_told_who_does(
     as_worker = database_url.replace("//postgres@", f"//{WRITER}@")
     refused = run(as_worker, "db", "init", cwd=tmp_path)
     assert refused.returncode == 2, refused.stderr
+    assert "an administrator does, with `failproof-es db init`" in refused.stderr
     assert "[permission-denied]" in refused.stderr
 
 

@@ -205,7 +205,7 @@ def test_a_queue_that_is_missing_is_refused_and_can_be_made_again(store: Store) 
         run_id = planned(connection)
         administrator.execute("DROP SCHEMA failproof_queue CASCADE")
         assert not has_queue(connection)
-        with pytest.raises(InvalidInput, match=r"\[schema-not-current\]"):
+        with pytest.raises(InvalidInput, match=r"failproof_queue.*\[schema-not-current\]"):
             require_queue(connection)
         install(administrator, logins=True)
         require_queue(connection)
@@ -220,7 +220,7 @@ def test_only_the_writer_may_put_something_in_the_queue(store: Store, role: str)
         other.execute("SELECT set_config('role', %s, false)", (role,))
         if role == AUDITOR:
             other.execute("SELECT count(*) FROM failproof_queue.procrastinate_jobs")
-            with pytest.raises(InvalidInput, match=r"\[permission-denied\]"):
+            with pytest.raises(InvalidInput, match=r"failproof_writer.*\[permission-denied\]"):
                 require_queue(other)
         for statement in (
             "DELETE FROM failproof_queue.procrastinate_jobs",

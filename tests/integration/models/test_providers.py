@@ -209,7 +209,7 @@ def test_the_weights_are_the_ones_that_were_published() -> None:
 def test_absent_weights_name_the_one_command(monkeypatch: pytest.MonkeyPatch) -> None:
     weights = "failproof_es.models.providers.local.weights"
     monkeypatch.setattr(f"{weights}.location", lambda weights: None)
-    with pytest.raises(InvalidInput, match=r"\[model-not-installed\]"):
+    with pytest.raises(InvalidInput, match=r"models install smollm2.*\[model-not-installed\]"):
         find("smollm2")
 
 

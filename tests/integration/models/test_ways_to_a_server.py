@@ -200,7 +200,7 @@ def test_a_certificate_of_ones_own_is_trusted_where_the_file_is_named(tmp_path: 
                 assert heads and all(head.startswith(b"CONNECT ") for head in heads)
                 assert all(KEY.encode() not in head for head in heads)
         for name in ("nowhere.pem", "key.pem"):
-            with pytest.raises(InvalidInput, match=r"\[file-unreadable\]"):
+            with pytest.raises(InvalidInput, match=r"`ca_file`.*\[file-unreadable\]"):
                 await answer_of(model(url, ca_file=str(tmp_path / name)))
 
     asyncio.run(main())

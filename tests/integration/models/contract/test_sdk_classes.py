@@ -278,7 +278,7 @@ def test_a_class_that_makes_no_fit_request_is_told_so_before_anything_is_sent(
 
 def test_a_request_outside_ask_is_not_sent() -> None:
     async def work(provider: Provider) -> None:
-        with pytest.raises(InvalidInput, match=r"\[class-failed\]"):
+        with pytest.raises(InvalidInput, match=r"outside `ask`.*\[class-failed\]"):
             await provider.check()
 
     assert not _with(AsksAtOnce, work).requests

@@ -139,5 +139,5 @@ def test_a_user_without_any_role_is_told_what_to_ask_for(
     store: Store, login: Callable[[str], str]
 ) -> None:
     url = store.url.replace(f"//{WRITER}@", f"//{login('')}@")
-    with pytest.raises(InvalidInput, match=r"\[permission-denied\]"):
+    with pytest.raises(InvalidInput, match=r"failproof_auditor.*\[permission-denied\]"):
         Store.open(url)
