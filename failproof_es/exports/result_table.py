@@ -53,7 +53,7 @@ class ResultTable:
 def _rows(runs: Sequence[RecordedRun], left_out: LeftOut) -> Iterator[RecordedResult]:
     for run in runs:
         for planned in outcomes(run):
-            turns = sum(turn.role == "user" for turn in planned.case.turns)
+            turns = len(planned.case.questions)
             left_out.add("conversations", "a row has the last answer alone", turns > 1)
             yield RecordedResult.of(planned, run)
 

@@ -143,7 +143,8 @@ def _documents(
 def _is_for_checks(case: ImportedCase) -> bool:
     """Whether the dialect `checks` states the case, where a pattern would hide what was expected.
 
-    A case that must refuse is not: that dialect does not decide whether an answer refuses.
+    It does not decide whether an answer refuses. So it states a case that must refuse only if the
+    answer must be JSON, too, which no pattern says.
     """
     checks = case.checks
     is_compound = len(checks) > 1 or any(check.negated for check in checks)
