@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -148,6 +149,18 @@ def test_it_is_a_process_of_its_own_that_ends_with_the_pool(pool: BoundedPool) -
     child = psutil.Process(int(pid))
     pool.close()
     child.wait(30)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_calls_children_of_its_own(pool: BoundedPool) -> None:
+    own = pool.call("where")
+    forked = os.fork()
+    if not forked:
+        with contextlib.suppress(BaseException):
+            os._exit(0 if pool.submit("where").result(10) != own else 1)
+        os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(forked, 0)[1]) == 0
+    assert pool.call("where") == own
 
 
 def test_a_child_in_the_middle_of_a_call_ends_with_a_killed_parent() -> None:
