@@ -115,15 +115,15 @@ def _votes_on_items(items: Sequence[Item], evaluation: ReviewedEvaluation) -> di
                     votes[item.key].append(_judges_vote(verdict.judge, item, entry))
     elif not state.verdicts:
         for name, word in decided_items(items, state).items():
-            votes[name].append(Vote(by=CHECKS, verdict=_reviewer_vote(name, word)))
+            votes[name].append(Vote(by=CHECKS, verdict=_reviewer_word(name, word)))
     for reviewer, review in evaluation.latest().items():
         for name, word in item_votes(review).items():
             if name in votes:
-                votes[name].append(_reviewers_vote(reviewer, review, _reviewer_vote(name, word)))
+                votes[name].append(_reviewers_vote(reviewer, review, _reviewer_word(name, word)))
     return votes
 
 
-def _reviewer_vote(item: str, vote: str) -> str:
+def _reviewer_word(item: str, vote: str) -> str:
     """A vote in a reviewer's words: `happened` or `did_not_happen`, also for demanded items."""
     demanded = item.partition(".")[0] != FORBIDDEN
     return "happened" if (vote == "met") is demanded else "did_not_happen"
@@ -138,5 +138,5 @@ def _judges_vote(judge: str, item: Item, entry: Mapping[str, Any]) -> Vote:
     """A judge's vote on the item; `entry` is its verdict, as `read_verdicts` gives it."""
     word = entry["verdict"]
     if word in (item.words.passes, item.words.fails):
-        word = _reviewer_vote(item.key, "met" if word == item.words.passes else "not_met")
+        word = _reviewer_word(item.key, "met" if word == item.words.passes else "not_met")
     return Vote(by=judge, verdict=word, quote=entry["quote"] or None, void=entry["void"])
