@@ -45,13 +45,14 @@ def build_slide(report: Report, without: Sequence[str] = ()) -> Slide:
     Raises `InvalidInput` for a name that the slide does not have, or if no group is left.
     """
     every = _dimensions(report)
-    by = [dimension for dimension in every if dimension not in without]
     groups = [
         group
-        for dimension in ("overall", *by)
+        for dimension in ("overall", *every)
         for group in report.groups
-        if group.dimension == dimension and _name(group) not in without
+        if group.dimension == dimension and {dimension, _name(group)}.isdisjoint(without)
     ]
+    dimensions = {group.dimension for group in groups}
+    by = [dimension for dimension in every if dimension in dimensions]
     _require_known(report, every, without, groups)
     row_names = {_name(group): _name(group) for group in groups}
     if ALL_CASES in row_names and not {ALL_CASES, *every}.issuperset(without):

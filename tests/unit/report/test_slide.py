@@ -72,6 +72,7 @@ def test_severities_and_a_category_are_left_out_by_choice_and_the_slide_says_so(
     assert slide.title == "nothing: pass rates by category"
     assert slide.notes[-1] == "Left out by choice: severity, y."
     assert names_of(build_slide(report, ["severity S0"]))[1][1] == "severity S1"
+    assert build_slide(report, ["x", "y", "z"]).title == "nothing: pass rates by severity"
     with pytest.raises(InvalidInput, match=r"'sevrity'.*did you mean 'severity'"):
         build_slide(report, ["sevrity"])
     with pytest.raises(InvalidInput, match="nothing is left"):
