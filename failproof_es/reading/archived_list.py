@@ -8,7 +8,7 @@ from itertools import islice
 from uuid import UUID
 
 from failproof_es.engine.annotations import annotations_of
-from failproof_es.events import RunArchived
+from failproof_es.events import RunAnnotated, RunArchived
 from failproof_es.reading.log import LogReader
 from failproof_es.reading.result_reader import RunFilter, RunInArchive, UnreadableRun
 from failproof_es.store.reading.archives import RunIsArchived, archived_runs
@@ -30,8 +30,7 @@ def list_archived(
     """
     reader = LogReader(connection)
     which = replace(which, status=None)
-    archives = _choose_shown(connection, which, up_to)
-    annotations = annotations_of(connection, list(archives), up_to) if which.chooses else {}
+    archives, annotations = _choose_shown(connection, which, up_to)
     runs = (
         reader.archived(run_id, archive.run_number, RunIsArchived(archive))
         for run_id, archive in sorted(archives.items(), key=lambda item: -item[1].run_number)
@@ -49,7 +48,8 @@ def list_archived(
 def count_archived(connection: Connection, which: RunFilter, up_to: int | None = None) -> int:
     """Number of archived runs that are hidden or not, as `which` wants it, whatever else it
     wants."""
-    return len(_choose_shown(connection, which, up_to))
+    archives, _ = _choose_shown(connection, RunFilter(hidden=which.hidden), up_to)
+    return len(archives)
 
 
 def count_matching(connection: Connection, which: RunFilter, up_to: int | None = None) -> int:
@@ -61,14 +61,18 @@ def count_matching(connection: Connection, which: RunFilter, up_to: int | None =
 
 def _choose_shown(
     connection: Connection, which: RunFilter, up_to: int | None
-) -> dict[UUID, RunArchived]:
+) -> tuple[dict[UUID, RunArchived], dict[UUID, RunAnnotated]]:
+    """The archived runs that are hidden or not, as `which` wants it, and annotations if it needs
+    them."""
     archives = archived_runs(connection)
-    if which.hidden is None or not archives:
-        return archives
+    if not archives or not which.reads_annotations:
+        return archives, {}
     annotations = annotations_of(connection, list(archives), up_to)
-    hidden = {run_id for run_id, annotation in annotations.items() if annotation.hidden}
-    return {
-        run_id: archive
-        for run_id, archive in archives.items()
-        if (run_id in hidden) == which.hidden
-    }
+    if which.hidden is not None:
+        hidden = {run_id for run_id, annotation in annotations.items() if annotation.hidden}
+        archives = {
+            run_id: archive
+            for run_id, archive in archives.items()
+            if (run_id in hidden) == which.hidden
+        }
+    return archives, annotations
