@@ -13,8 +13,14 @@ from typing import Any, Literal
 
 _RANGES = frozenset(
     {
-        *("greater_than", "greater_than_equal", "less_than", "less_than_equal"),
-        *("finite_number", "multiple_of", "too_long", "string_too_long"),
+        "greater_than",
+        "greater_than_equal",
+        "less_than",
+        "less_than_equal",
+        "finite_number",
+        "multiple_of",
+        "too_long",
+        "string_too_long",
     }
 )
 """Types of pydantic's errors about the size of a value."""
@@ -174,8 +180,13 @@ def shown_value(
 
 
 def schema_code(kind: str) -> str:
-    """The code of a schema error of pydantic, by its `type`."""
+    """The code of a schema error of pydantic, by its `type`.
+
+    A validator of a schema here may name a code itself, as the type of its `PydanticCustomError`.
+    """
     match kind:
+        case _ if "-" in kind:
+            return kind
         case "missing":
             return "missing-field"
         case "extra_forbidden":

@@ -24,7 +24,7 @@ _SHARE: TypeAdapter[float | None] = TypeAdapter(Share | None)
 SeverityLevel = Literal["S0", "S1", "S2", "S3"]
 _OTHER_NAME = "min_pass_rate"
 _GIVEN_TWICE = PydanticCustomError(
-    "given_twice", "is another name of `min_accuracy`, which is given, too: keep one of them"
+    "options-conflict", "is another name of `min_accuracy`, which is given, too: keep one of them"
 )
 MOST_UNSCORED = 0.1
 """The share of a model's evaluations that may end without a score where no gate says another."""
@@ -68,7 +68,7 @@ class Gates(Section):
         """Refuse `by: people` together with `no_regression_against`."""
         if self.by == "people" and self.no_regression_against is not None:
             raise PydanticCustomError(
-                "people_and_regression",
+                "options-conflict",
                 "`by: people` cannot be combined with `no_regression_against`, which compares "
                 "what the engine scored",
             )

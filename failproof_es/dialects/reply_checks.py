@@ -14,6 +14,7 @@ import json
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic_core import PydanticCustomError
 
 from failproof_es.dialects.kit.constant_patterns import is_found_in_any_text
 from failproof_es.support.bounded import untrusted_patterns
@@ -54,14 +55,14 @@ class ReplyCheck(BaseModel):
 
     @model_validator(mode="after")
     def _usable(self) -> ReplyCheck:
-        if (self.kind == "json") is bool(self.values):
-            raise ValueError(
-                "`json` takes no `values`" if self.values else "`values` needs at least one text"
-            )
+        if self.kind == "json" and self.values:
+            raise PydanticCustomError("no-effect", "`json` takes no `values`")
+        if self.kind != "json" and not self.values:
+            raise PydanticCustomError("empty-value", "`values` needs at least one text")
         if self.kind == "regex":
             for value in self.values:
                 if problem := pattern_problem(value, ignore_case=self.ignore_case):
-                    raise ValueError(problem)
+                    raise PydanticCustomError("invalid-pattern", "{problem}", {"problem": problem})
         return self
 
 

@@ -39,20 +39,31 @@ def test_every_share_may_be_in_per_cent_those_of_dialects_too(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "field", "words"),
+    ("text", "field", "words", "code"),
     [
-        ("{min_pass_rate: 0.9, min_accuracy: 0.8}", "min_pass_rate", "another name of `min_acc"),
-        ("{min_pass_rate: 105%}", "min_pass_rate", "less than or equal to 1"),
-        ("{min_csr: 101%}", "min_csr", "less than or equal to 1"),
-        ("{min_pass_rate: 95}", "min_pass_rate", "write 0.95"),
-        ("{min_accuracy: -5%}", "min_accuracy", "valid number"),
-        ("{min_pass_rates: 0.9}", "min_pass_rates", "did you mean `min_pass_rate`?"),
+        (
+            "{min_pass_rate: 0.9, min_accuracy: 0.8}",
+            "min_pass_rate",
+            "another name of `min_acc",
+            "options-conflict",
+        ),
+        ("{min_pass_rate: 105%}", "min_pass_rate", "less than or equal to 1", "out-of-range"),
+        ("{min_csr: 101%}", "min_csr", "less than or equal to 1", "out-of-range"),
+        ("{min_pass_rate: 95}", "min_pass_rate", "write 0.95", "out-of-range"),
+        ("{min_accuracy: -5%}", "min_accuracy", "valid number", "wrong-type"),
+        (
+            "{min_pass_rates: 0.9}",
+            "min_pass_rates",
+            "did you mean `min_pass_rate`?",
+            "unknown-field",
+        ),
     ],
 )
 def test_another_value_is_refused_at_its_line(
-    tmp_path: Path, text: str, field: str, words: str
+    tmp_path: Path, text: str, field: str, words: str, code: str
 ) -> None:
     with pytest.raises(InvalidInput) as raised:
         gates(tmp_path, text)
     (problem,) = raised.value.problems
     assert (problem.line, problem.field) == (4, f"gates.{field}") and words in str(problem)
+    assert problem.code == code

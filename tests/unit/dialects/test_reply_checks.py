@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from failproof_es.dialects.reply_checks import ReplyCheck, describe_check, is_always_met, met
+from failproof_es.problems import schema_code
 
 
 @pytest.mark.parametrize(
@@ -32,7 +33,19 @@ def test_the_whole_reply_is_json(text: str, is_json: bool) -> None:
     assert describe_check(check, is_met=is_json) == ("is JSON" if is_json else "is not JSON")
 
 
-@pytest.mark.parametrize("check", [{"kind": "json", "values": ["a"]}, {"kind": "contains"}])
-def test_only_json_takes_no_values(check: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError, match="values"):
+@pytest.mark.parametrize(
+    ("check", "code"),
+    [
+        ({"kind": "json", "values": ["a"]}, "no-effect"),
+        ({"kind": "contains"}, "empty-value"),
+        ({"kind": "regex", "values": ["{a}("]}, "invalid-pattern"),
+        ({"kind": "regex", "values": [7]}, "wrong-type"),
+    ],
+)
+def test_only_json_takes_no_values_and_a_problem_has_the_code_of_its_kind(
+    check: dict[str, Any], code: str
+) -> None:
+    with pytest.raises(ValidationError) as raised:
         ReplyCheck.model_validate(check)
+    (details,) = raised.value.errors()
+    assert schema_code(details["type"]) == code and "Value error" not in details["msg"]

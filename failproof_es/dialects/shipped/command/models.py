@@ -39,7 +39,7 @@ Rate = Annotated[float, Field(ge=0.0, le=1.0)]
 
 def _not_blank(value: str) -> str:
     if not value.strip():
-        raise PydanticCustomError("blank", "cannot be empty")
+        raise PydanticCustomError("empty-value", "cannot be empty")
     return value
 
 
@@ -107,7 +107,7 @@ class TestCase(Structure):
                 raise ValueError(f"{name} cannot be empty for test {self.id}")
 
 
-_RULES = frozenset({"blank", "duplicate", "too_short"})
+_RULES = frozenset({"empty-value", "duplicate", "too_short"})
 """The types of errors that the specification's `validate` finds; all others are parsing errors."""
 
 

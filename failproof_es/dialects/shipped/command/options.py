@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 
 from failproof_es.core.case import Turn
 from failproof_es.dialects.kit.yaml_documents import dotted
@@ -37,9 +38,11 @@ class CommandOptions(BaseModel):
     @classmethod
     def _asks_for_the_prompt(cls, value: tuple[Turn, ...]) -> tuple[Turn, ...]:
         if sum(turn.content.count(PLACEHOLDER) for turn in value) != 1:
-            raise ValueError(f"must hold {PLACEHOLDER} exactly once")
+            message = f"must hold {PLACEHOLDER} exactly once"
+            raise PydanticCustomError("invalid-template", message)
         if value[-1].role != "user" or PLACEHOLDER not in value[-1].content:
-            raise ValueError(f"must end with a turn of the user that holds {PLACEHOLDER}")
+            message = f"must end with a turn of the user that holds {PLACEHOLDER}"
+            raise PydanticCustomError("invalid-template", message)
         return value
 
 
@@ -54,10 +57,8 @@ def parse_options(options: Mapping[str, Any]) -> CommandOptions:
         raise InvalidInput(
             [
                 Problem(
-                    "invalid-template"
-                    if details["type"] == "value_error"
-                    else schema_code(details["type"]),
-                    details["msg"].removeprefix("Value error, "),
+                    schema_code(details["type"]),
+                    details["msg"],
                     field=dotted(("prompts", "options", *details["loc"])),
                     remedy=f"known options: {', '.join(CommandOptions.model_fields)}",
                 )

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 
 from failproof_es.problems import schema_code, shown_value
 
@@ -30,7 +31,7 @@ class StoredPrompt(BaseModel):
     @classmethod
     def _says_something(cls, value: str) -> str:
         if not value.strip():
-            raise ValueError("must not be empty")
+            raise PydanticCustomError("empty-value", "must not be empty")
         return value
 
     @field_validator("created_at")
@@ -40,7 +41,8 @@ class StoredPrompt(BaseModel):
             try:
                 datetime.fromisoformat(value)
             except ValueError:
-                raise ValueError("must be an ISO-8601 timestamp") from None
+                message = "must be an ISO-8601 timestamp"
+                raise PydanticCustomError("invalid-value", message) from None
         return value
 
 
@@ -68,5 +70,4 @@ def _describe_defect(kind: str, error: Any) -> str:
         case "string_type":
             return f"must be a string, is {shown_value(error['input'])}"
         case _:
-            message = str(error["msg"]).removeprefix("Value error, ")
-            return f"{message}, is {shown_value(error['input'])}"
+            return f"{error['msg']}, is {shown_value(error['input'])}"

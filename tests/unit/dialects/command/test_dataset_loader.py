@@ -283,21 +283,26 @@ def test_a_stored_case_can_be_asked_anew_with_other_options(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("options", "field"),
+    ("options", "field", "code"),
     [
-        ({"extraction": "none"}, "prompts.options.extraction"),
-        ({"templat": []}, "prompts.options.templat"),
-        ({"template": []}, "prompts.options.template"),
-        ({"template": TEMPLATE[:1]}, "prompts.options.template"),
-        ({"template": [*TEMPLATE, TEMPLATE[0]]}, "prompts.options.template"),
-        ({"template": ROBOT}, "prompts.options.template[0].role"),
-        ({"posix_edition": 2024}, "prompts.options.posix_edition"),
+        ({"extraction": "none"}, "extraction", "invalid-value"),
+        ({"templat": []}, "templat", "unknown-field"),
+        ({"template": []}, "template", "invalid-template"),
+        ({"template": TEMPLATE[:1]}, "template", "invalid-template"),
+        ({"template": [*TEMPLATE, TEMPLATE[0]]}, "template", "invalid-template"),
+        ({"template": ROBOT}, "template[0].role", "invalid-value"),
+        ({"posix_edition": 2024}, "posix_edition", "invalid-value"),
     ],
 )
-def test_a_wrong_option_is_told_by_its_field(options: dict[str, Any], field: str) -> None:
+def test_a_wrong_option_is_told_by_its_field(
+    options: dict[str, Any], field: str, code: str
+) -> None:
     with pytest.raises(InvalidInput) as raised:
         parse_options(options)
-    assert [problem.field for problem in raised.value.problems] == [field]
+    (problem,) = raised.value.problems
+    assert (problem.field, problem.code) == (f"prompts.options.{field}", code)
+    if code == "invalid-template":
+        assert "{{prompt}}" in problem.message
 
 
 def test_a_number_of_thousands_of_digits_in_hexadecimal_is_an_error(tmp_path: Path) -> None:

@@ -88,7 +88,8 @@ def test_every_defect_is_named_with_its_line_and_field(tmp_path: Path) -> None:
         (7, "content"),
     ]
     assert "calibration.jsonl:1" in problems.errors[0].message
-    assert problems.errors[-1].code == "empty-value"
+    assert problems.errors[-1].code == problems.errors[2].code == "empty-value"
+    assert problems.errors[4].code == "invalid-value"
 
 
 @pytest.mark.parametrize("name", ["prompt_id", "content", "category", "expected_label"])

@@ -167,7 +167,7 @@ class _Dataset:
         except ValidationError as error:
             for details in error.errors():
                 self.problems.error(
-                    "empty-value" if details["type"] == "blank" else schema_code(details["type"]),
+                    schema_code(details["type"]),
                     _describe_defect(details["type"], details["input"]),
                     **self._place_of((CASES, index, *details["loc"])),
                 )
@@ -237,7 +237,7 @@ def as_case(
 
 def _describe_defect(kind: str, value: Any) -> str:
     match kind:
-        case "blank":
+        case "empty-value":
             return "cannot be empty"
         case "missing":
             return "the field is required and missing"
