@@ -245,7 +245,8 @@ class CaseImport:
         merged = merge_configuration(text, place, keep_models=keep_models)
         self._configure(path, merged.text)
         if merged.kept:
-            findings.remarks.append(f"kept in {place}: {', '.join(merged.kept)}")
+            remark = f"kept in {place}, without comments: {', '.join(merged.kept)}"
+            findings.remarks.append(remark)
         if merged.replaced:
             remark = f"replaced in {place}: {', '.join(merged.replaced)}, which had other values"
             findings.remarks.append(remark)
