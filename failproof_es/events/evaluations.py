@@ -89,7 +89,7 @@ class RequestSent(EvaluationEvent):
 
     @classmethod
     def is_audited(cls, payload: Mapping[str, Any]) -> bool:
-        """Only evaluations that did not go as planned are asked again."""
+        """Whether the request repeats a failed one; the trail leaves out first attempts."""
         return bool(payload["attempt"] != 1)
 
 

@@ -1,6 +1,6 @@
--- Every counter of these runs, as one JSON object a row. A run that the tables cannot tell of, or
--- in whose streams stands what nobody can place, is left out. Of what failed requests said, the
--- most frequent `messages`; all of it where that is NULL.
+-- Every counter of these runs, as one JSON object a row, and the `messages` most frequent errors, or
+-- all if that is NULL. Leaves out runs for which the tables disagree with the log, and runs with
+-- unplaced events.
 WITH told AS (
     SELECT run_id, impossible FROM projections.runs AS r
     WHERE run_id = ANY (%(runs)s) AND told AND NOT EXISTS (

@@ -6,6 +6,7 @@ The columns of the table are here. The objects are each dialect's own
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -152,6 +153,7 @@ def results(
     conditions, as many are read as it takes to find them; sorted, all of them. Then --after counts
     sorted results. JSON leaves out those that have not begun.
     """
+    limit = None if limit is None else min(limit, sys.maxsize)
     names = None if columns is None else named_columns(columns)
     order = None if sort is None else named_order(sort)
     if shape is not None and (names is not None or output_format is Format.CSV):

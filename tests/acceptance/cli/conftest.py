@@ -18,10 +18,14 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.commands import completed
+from failproof_es.store.embedded.server import EmbeddedServer
+from tests.acceptance.commands import completed, run
+from tests.acceptance.recording import Recording, recorded_once
 
 Program = Callable[..., "subprocess.CompletedProcess[str]"]
 
+CASES = [("greet-1", "say ok", "ok"), ("greet-2", "say no", "no"), ("sum-1", "1+1", "2")]
+"""Id, prompt and expected response of the cases that most tests here run."""
 HOSTILE = "\x1b[2Jpwned\u202e\u200b\x9b31m"
 """What a model may answer: a screen wipe, an override, something invisible, a C1 opener."""
 
@@ -114,10 +118,10 @@ def environment(database_url: str, tmp_path: Path) -> dict[str, str]:
 def program(environment: dict[str, str], tmp_path: Path) -> Program:
     """Run `failproof-es` with these arguments and return how it ended."""
 
-    def run(*arguments: object, **extra: str) -> subprocess.CompletedProcess[str]:
+    def run_program(*arguments: object, **extra: str) -> subprocess.CompletedProcess[str]:
         return completed([str(each) for each in arguments], environment | extra, cwd=tmp_path)
 
-    return run
+    return run_program
 
 
 def command(*arguments: object) -> list[str]:
@@ -162,3 +166,34 @@ def write_configuration(
 def configuration(model_server: ModelServer, tmp_path: Path) -> Callable[..., Path]:
     """`write_configuration` for the test's own folder and server."""
     return partial(write_configuration, tmp_path, model_server)
+
+
+@pytest.fixture(scope="session")
+def recording(
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Recording:
+    """A run of `CASES`, whose model answers `ok` to everything."""
+
+    def record(url: str, folder: Path) -> None:
+        with served() as model_server:
+            write_configuration(folder, model_server, CASES)
+            done = run(url, "start", "run.yaml", cwd=folder)
+            assert done.returncode == 0, done.stderr
+
+    return recorded_once(postgres_server, migrated_database, tmp_path_factory, record)
+
+
+@pytest.fixture
+def template(request: pytest.FixtureRequest, migrated_database: str) -> str:
+    if "recorded" not in request.fixturenames:
+        return migrated_database
+    recording: Recording = request.getfixturevalue("recording")
+    return recording.database
+
+
+@pytest.fixture
+def recorded(recording: Recording, environment: dict[str, str], tmp_path: Path) -> None:
+    """The test's log holds the run of `recording`."""
+    recording.copy_files(Path(environment["FAILPROOF_ES_HOME"]), tmp_path)
