@@ -14,9 +14,11 @@ from ruamel.yaml import YAML
 from failproof_es.cli.commands.manage import init as command
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.configuration.providers import PROVIDERS
+from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects import dialect_named, names
-from failproof_es.engine.planning import new_project
-from failproof_es.engine.planning.new_project import CI, CONFIGURATION, Answers, files_of
+from failproof_es.engine.planning import pipeline
+from failproof_es.engine.planning.new_project import CONFIGURATION, Answers, files_of
+from failproof_es.engine.planning.pipeline import CI, key_variables, pipeline_of
 from failproof_es.problems import Problems
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
@@ -69,31 +71,52 @@ def test_each_choice_makes_a_configuration_and_a_suite_that_are_valid(
         assert problems.problems == [] and suite in files
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("ci", CI)
-def test_a_pipeline_is_one_file_more_and_a_gate_on_the_accuracy_and_changes_no_other(
-    ci: str,
+def configuration_of(provider: str, dialect: str, ci: str, folder: Path) -> Configuration:
+    path = folder / CONFIGURATION
+    path.write_bytes(files_of(answers(provider, dialect, ci))[CONFIGURATION])
+    return load_configuration(path).configuration
+
+
+@pytest.mark.parametrize(("provider", "dialect"), [*zip(PROVIDERS.names(), cycle(names()))])
+def test_a_pipeline_is_valid_and_adds_a_gate_on_the_accuracy(
+    provider: str, dialect: str, tmp_path: Path
 ) -> None:
-    for provider in PROVIDERS.names():
-        for dialect in names():
-            files = files_of(answers(provider, dialect, ci))
-            if (written := CI[ci]) is not None:
-                assert YAML(typ="safe").load(files.pop(written).decode())
-            configuration = YAML(typ="safe").load(files.pop(CONFIGURATION).decode())
-            without = files_of(answers(provider, dialect, "none"))
-            plain = YAML(typ="safe").load(without.pop(CONFIGURATION).decode())
-            judged = {"min_accuracy": 0.8} if written and dialect != "redteam" else {}
-            assert configuration == plain | {"gates": {**judged, **plain["gates"]}}
-            assert files == without
+    plain = configuration_of(provider, dialect, "none", tmp_path)
+    for ci in ("github", "gitlab"):
+        gated = configuration_of(provider, dialect, ci, tmp_path)
+        judged = {"min_accuracy": 0.8} if dialect != "redteam" else {}
+        assert gated == plain.model_copy(update={"gates": plain.gates.model_copy(update=judged)})
+        pipeline = pipeline_of(ci, gated, CONFIGURATION)
+        assert YAML(typ="safe").load(pipeline.decode())
+        assert all(name in pipeline.decode() for name in key_variables(gated))
 
 
-@pytest.mark.parametrize("ci", ["github", "gitlab"])
 def test_a_pipeline_installs_the_version_that_wrote_it(
-    ci: str, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(new_project, "code_version", lambda: "1.2.3+g0a1b2c3")
-    pipeline = files_of(answers("openai", "command", ci))[str(CI[ci])].decode()
-    assert "pip install 'failproof-es[commands]==1.2.3'" in pipeline
+    monkeypatch.setattr(pipeline, "code_version", lambda: "1.2.3+g0a1b2c3")
+    configuration = configuration_of("openai", "command", "github", tmp_path)
+    for ci in ("github", "gitlab"):
+        content = pipeline_of(ci, configuration, CONFIGURATION).decode()
+        assert "pip install 'failproof-es[commands]==1.2.3'" in content
+
+
+def test_a_configuration_that_exists_gets_its_pipeline_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "evaluations"
+    assert initiated(tmp_path, "evaluations", *flags("openai", "redteam")).exit_code == 0
+    path = folder / CONFIGURATION
+    judge = "{provider: anthropic, model: j, api_key_env: JUDGE_KEY, headers: {X-Team: TEAM}}"
+    path.write_text(f"{path.read_text()}judges:\n- {judge}\n")
+    before = path.read_bytes()
+    done = initiated(tmp_path, "--ci", "github", "--config", f"evaluations/{CONFIGURATION}")
+    assert done.exit_code == 0 and path.read_bytes() == before, done.stderr
+    written = str(CI["github"])
+    assert {each.name for each in tmp_path.iterdir()} == {"evaluations", written.split("/")[0]}
+    steps = YAML(typ="safe").load((tmp_path / written).read_text())["jobs"]["evaluate"]["steps"]
+    assert f"failproof-es start evaluations/{CONFIGURATION} --junit" in steps[2]["run"]
+    assert steps[2]["env"].keys() >= {"JUDGE_KEY", "TEAM"}
+    again = initiated(tmp_path, "--ci", "github", "--config", f"evaluations/{CONFIGURATION}")
+    assert again.exit_code == 2 and "[file-exists]" in again.stderr
 
 
 @pytest.mark.parametrize(("provider", "dialect"), [*zip(PROVIDERS.names(), cycle(names()))])
@@ -137,6 +160,7 @@ def test_nothing_is_overwritten_unless_told(tmp_path: Path) -> None:
     (tmp_path / CONFIGURATION).write_text("mine")
     refused = initiated(tmp_path, "--yes")
     assert refused.exit_code == 2 and "[file-exists]" in refused.stderr
+    assert f"--config {CONFIGURATION}" in refused.stderr
     assert (tmp_path / CONFIGURATION).read_text() == "mine"
     assert [each.name for each in tmp_path.iterdir()] == [CONFIGURATION]
     assert initiated(tmp_path, "--yes", "--force").exit_code == 0
@@ -153,6 +177,12 @@ def test_nothing_is_overwritten_unless_told(tmp_path: Path) -> None:
         (("--yes", "--suite", "x", "--ci", "y"), r"--ci: .*'y'.*\[unknown-name\]"),
         (("--yes", "--name", "../up"), r"--name: .*\[invalid-option\]"),
         (("--yes", "--name", "a/b"), r"--name: .*\[invalid-option\]"),
+        (("--config", "run.yaml"), r"--ci: is missing.*\[missing-option\]"),
+        (
+            ("--config", "a.yaml", "--ci", "github", "--model", "m"),
+            r"--model: .*\[invalid-option\]",
+        ),
+        (("--config", "a.yaml", "--ci", "github"), r"a\.yaml.*\[file-not-found\]"),
         (("--yes", "--option", "x"), r"--option 'x'.*\[invalid-option\]"),
         (("--yes", "--provider", "openai", "--model", "m"), "error: --base-url: is missing"),
     ],

@@ -15,18 +15,19 @@ from failproof_es.cli.app.options import MODEL_OPTIONS
 from failproof_es.cli.app.program import CliCommand
 from failproof_es.cli.rendering.output import say, write_file
 from failproof_es.cli.rendering.sanitise import one_line
+from failproof_es.configuration.gates_section import Gates
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.configuration.providers import PROVIDERS, rules_of
+from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects.registry import names as dialect_names
 from failproof_es.engine.planning.new_project import (
-    CI,
     CONFIGURATION,
     DEFAULT_MODELS,
     Answers,
     files_of,
     is_name,
-    key_variables,
 )
+from failproof_es.engine.planning.pipeline import CI, key_variables, pipeline_of
 from failproof_es.problems import InvalidInput, Problem, Problems
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -51,6 +52,13 @@ _DEFAULTS = {"name": "my-evaluation", "provider": "local", "suite": "failproof",
 )
 @click.option("--suite", metavar="DIALECT", help="What the cases are written in.")
 @click.option("--ci", metavar="SYSTEM", help="github, gitlab or none.")
+@click.option(
+    "--config",
+    "existing",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="A configuration in FOLDER: only its CI file is written. Needs --ci.",
+)
 @click.option("--yes", is_flag=True, help="Ask nothing: the defaults for all that is not given.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 def init(
@@ -63,16 +71,21 @@ def init(
     options: tuple[str, ...],
     suite: str | None,
     ci: str | None,
+    existing: Path | None,
     yes: bool,
     force: bool,
 ) -> None:
     """Write a configuration, a suite and a CI file into FOLDER, which run as they are.
 
-    Asks five questions, but for what is given as an option. Nothing is sent, and no file that is
-    there is replaced without --force.
+    Asks five questions, but for what is given as an option. With --config it asks none, and writes
+    only the CI file. Nothing is sent, and no file that is there is replaced without --force.
     """
     presets = {"name": name, "provider": provider, "model": model, "suite": suite, "ci": ci}
     _check(presets, api_key_env)
+    if existing is not None:
+        _require_only_ci(presets, base_url, api_key_env, options)
+        _write_ci(str(ci), folder, existing, force=force)
+        return
     missing = [question for question in presets if presets[question] is None]
     if missing and yes:
         answers = _by_default(presets, base_url, api_key_env, _options(options))
@@ -204,26 +217,66 @@ def _variable(text: str) -> str:
     return text
 
 
+def _require_only_ci(
+    presets: dict[str, str | None],
+    base_url: str | None,
+    api_key_env: str | None,
+    options: Sequence[str],
+) -> None:
+    """Raise `InvalidInput` unless the answers name a CI system and nothing else."""
+    others = presets | {"base-url": base_url, "api-key-env": api_key_env, "option": options or None}
+    problems = Problems()
+    if (others.pop("ci") or "none") == "none":
+        message = "is missing: with --config only the file of a CI system is written"
+        remedy = f"name one of {', '.join(name for name in CI if name != 'none')}"
+        problems.error("missing-option", message, field="--ci", remedy=remedy)
+    for name, value in others.items():
+        if value is not None:
+            message = "is for a new configuration, and --config names one that exists"
+            problems.error("invalid-option", message, field=f"--{name}", remedy="leave out one")
+    problems.raise_errors()
+
+
+def _write_ci(ci: str, folder: Path, existing: Path, *, force: bool) -> None:
+    """Write the file of this CI system for a configuration that exists in `folder`."""
+    configuration = load_configuration(folder / existing).configuration
+    path = existing.as_posix()
+    _write_files(folder, {str(CI[ci]): pipeline_of(ci, configuration, path)}, force=force)
+    for variable in key_variables(configuration):
+        say(f"put the key into the CI system's secret variable {one_line(variable)}")
+    if configuration.gates == Gates():
+        say(f"{one_line(path)} has no gates: failed cases do not fail the build")
+
+
 def _write(answers: Answers, folder: Path, *, force: bool) -> None:
     files = files_of(answers)
-    there = [folder / name for name in files if (folder / name).exists()]
-    if there and not force:
-        remedy = "choose another folder, or replace it with --force"
-        raise InvalidInput(
-            [Problem("file-exists", "is there already", file, remedy=remedy) for file in there]
-        )
-    _require_valid(files[CONFIGURATION])
-    for path, content in files.items():
-        write_file(folder / path, [content])
-        say(f"written: {one_line(folder / path)}")
-    for variable in key_variables(answers):
+    configuration = _validated(files[CONFIGURATION])
+    if (pipeline := CI[answers.ci]) is not None:
+        files[pipeline] = pipeline_of(answers.ci, configuration, CONFIGURATION)
+    _write_files(folder, files, force=force)
+    for variable in key_variables(configuration):
         say(f"before a run: put the key into the environment variable {one_line(variable)}")
     place = "" if folder == Path() else f"cd {folder} && "
     say(f"next: {one_line(place)}failproof-es start {CONFIGURATION}")
 
 
-def _require_valid(configuration: bytes) -> None:
-    """Raise `InvalidInput` if the generated configuration is not valid.
+def _write_files(folder: Path, files: dict[str, bytes], *, force: bool) -> None:
+    """Write them all, or raise `InvalidInput` if one exists and `force` is not set."""
+    there = [folder / name for name in files if (folder / name).exists()]
+    if there and not force:
+        remedy = "choose another folder, or replace it with --force"
+        if CONFIGURATION in files and (folder / CONFIGURATION) in there:
+            remedy += f"; for its CI file alone: --ci github --config {CONFIGURATION}"
+        raise InvalidInput(
+            [Problem("file-exists", "is there already", file, remedy=remedy) for file in there]
+        )
+    for path, content in files.items():
+        write_file(folder / path, [content])
+        say(f"written: {one_line(folder / path)}")
+
+
+def _validated(configuration: bytes) -> Configuration:
+    """The generated configuration. Raise `InvalidInput` if it is not valid.
 
     Problems name the option that would set the field, and no file: none was written.
     """
@@ -231,7 +284,7 @@ def _require_valid(configuration: bytes) -> None:
         path = Path(aside) / CONFIGURATION
         path.write_bytes(configuration)
         try:
-            load_configuration(path)
+            return load_configuration(path).configuration
         except InvalidInput as error:
             raise InvalidInput(
                 list(dict.fromkeys(_of_option(problem) for problem in error.problems))
