@@ -28,7 +28,14 @@ from projections.runner import _begin_building as begin_building
 from projections.runner import rebuild
 from projections.shares import EVALUATIONS, ForeignTables, building_id, shares_of, take_share
 from tests.integration.projections.shared_rebuilds import in_this_process, noted
-from tests.integration.projections.world import Rows, World, rows
+from tests.integration.projections.world import (
+    Rows,
+    World,
+    follow_to_the_end,
+    is_building,
+    rows,
+)
+from tests.selection import wide_except
 
 _ODD = UUID(int=4712)
 
@@ -37,23 +44,27 @@ def entry(stream: UUID, version: int, topic: str, run_id: UUID | None = None) ->
     return LogEntry(stream, version, topic, b"{}", run_id=run_id)
 
 
-@pytest.mark.parametrize("processes", [2, 3])
 def test_several_processes_write_the_rows_that_following_wrote(
-    store: Store, followed: Rows, processes: int, monkeypatch: pytest.MonkeyPatch
+    store: Store, followed: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """They run no code of the folder that they are started in."""
+    package = tmp_path / "projections"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise SystemExit('somebody else')")
+    monkeypatch.chdir(tmp_path)
     reached = noted(monkeypatch)
     with store.connect() as connection:
         told: list[tuple[int, int]] = []
-        rebuild(connection, processes=processes, progress=lambda done, of: told.append((done, of)))
+        rebuild(connection, processes=3, progress=lambda done, of: told.append((done, of)))
         assert rows(connection) == followed
         assert reached == [max_position(connection)]
         assert told == sorted(told) and told[-1][0] <= told[-1][1] == reached[0]
-        rebuild(connection, ["audit_trail"], processes=processes)
+        rebuild(connection, ["audit_trail"], processes=2)
         assert rows(connection) == followed
+        assert reached == [max_position(connection)] * 2
 
 
-@pytest.mark.parametrize("events", [pytest.param(1, marks=pytest.mark.slow), 7, 1_000])
-@pytest.mark.thinned(whole=2)
+@pytest.mark.parametrize("events", [7, *wide_except((), (1, 1_000))])
 def test_shares_of_batches_of_any_size_give_the_same_rows(
     store: Store, followed: Rows, events: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,25 +135,12 @@ def test_two_processes_that_wait_for_each_other_leave_it_to_one(
     def chosen_by_the_server(*_: Any) -> int:
         raise psycopg.errors.DeadlockDetected
 
+    in_this_process(monkeypatch)
     monkeypatch.setattr(parallel_rebuild, "take_share", chosen_by_the_server)
     reached = noted(monkeypatch)
     with store.connect() as connection:
         rebuild(connection, processes=2)
         assert reached == [None]
-        assert rows(connection) == followed
-
-
-def test_a_worker_runs_no_code_of_the_folder_that_it_is_started_in(
-    store: Store, followed: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package = tmp_path / "projections"
-    package.mkdir()
-    (package / "__init__.py").write_text("raise SystemExit('somebody else')")
-    monkeypatch.chdir(tmp_path)
-    reached = noted(monkeypatch)
-    with store.connect() as connection:
-        rebuild(connection, processes=2)
-        assert reached == [max_position(connection)]
         assert rows(connection) == followed
 
 
@@ -179,9 +177,11 @@ def test_a_killed_rebuild_leaves_the_live_rows_and_its_workers_end(
         (worker,) = psutil.Process(process.pid).children()
         process.send_signal(signal.SIGKILL)
     with store.connect() as connection:
+        assert is_building(connection)
         assert rows(connection) == followed
-        rebuild(connection, processes=2)
+        rebuild(connection)
         assert rows(connection) == followed
+        assert not is_building(connection)
     end = time.monotonic() + 20
     while worker.is_running() and worker.status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < end
@@ -231,7 +231,7 @@ def test_two_rebuilds_at_once_both_give_the_rows(store: Store, followed: Rows) -
     ],
 )
 @pytest.mark.thinned(whole=2)
-def test_a_stream_with_what_does_not_belong_there_is_told_as_one_process_tells_it(
+def test_a_stream_with_what_does_not_belong_there_is_told_as_following_tells_it(
     store: Store,
     world: World,
     followed: Rows,
@@ -245,8 +245,8 @@ def test_a_stream_with_what_does_not_belong_there_is_told_as_one_process_tells_i
     kinds = {type(each).stream: each.originator_id for each in world.events} | {"odd": _ODD}
     store.log.recorder.insert_events([entry(kinds[stream], version, topic)])
     with store.connect() as connection:
-        rebuild(connection, processes=1)
+        follow_to_the_end(connection)
         after = rows(connection)
         rebuild(connection, processes=2)
-        assert reached == [0, None]
+        assert reached == [None]
         assert rows(connection) == after

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
@@ -16,64 +13,20 @@ from failproof_es.store.store import Store
 from projections import PROJECTIONS
 from projections.follower import Follower
 from projections.runner import catch_up, prepare, rebuild, status
-from tests.integration.projections.world import Rows, World, follow_to_the_end, record, rows
-
-_SLOW_REBUILD = """
-import sys, time, psycopg
-import projections.batch as batch
-from projections.runner import rebuild
-
-batch.BATCH_EVENTS = 50
-
-def progress(position, newest):
-    if position > newest // 2:
-        print("halfway", flush=True)
-        time.sleep(60)
-
-with psycopg.connect(sys.stdin.readline().strip(), autocommit=True) as connection:
-    rebuild(connection, progress=progress)
-"""
+from tests.integration.projections.world import Rows, World, is_building, record, rows
 
 
-def is_building(store: Store) -> bool:
-    with store.connect() as connection:
-        row = connection.execute(
-            "SELECT count(*) FROM pg_tables WHERE schemaname = 'projections_building'"
-        ).fetchone()
-    assert row is not None
-    return bool(row[0])
-
-
-def test_a_rebuild_killed_halfway_leaves_the_live_rows_and_the_next_one_succeeds(
-    store: Store, followed: Rows
+def test_two_followers_at_once_write_every_row_once_and_as_a_rebuild_does(
+    store: Store, world: World
 ) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", _SLOW_REBUILD],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdin is not None and process.stdout is not None
-        process.stdin.write(store.url + "\n")
-        process.stdin.flush()
-        assert process.stdout.readline() == "halfway\n"
-        process.send_signal(signal.SIGKILL)
-    assert is_building(store)
-    with store.connect() as connection:
-        assert rows(connection) == followed
-        rebuild(connection)
-        assert rows(connection) == followed
-    assert not is_building(store)
-
-
-def test_two_followers_at_once_write_every_row_once(store: Store, world: World) -> None:
     with Follower(store.url, 0) as one, Follower(store.url, 0) as other:
         for start in range(0, len(world.events), 13):
             record(store, world.events[start : start + 13])
     assert one.kept_up and other.kept_up
     with store.connect() as connection:
         live = rows(connection)
-        assert {stands.behind for stands in status(connection)} == {0}
+        assert all(live[relation.name] for p in PROJECTIONS for relation in p.relations)
+        assert {(s.behind, s.outdated) for s in status(connection)} == {(0, False)}
         rebuild(connection)
         assert rows(connection) == live
 
@@ -90,51 +43,36 @@ def test_a_second_follower_waits_and_then_finds_nothing_left(store: Store, world
         assert second.result(timeout=30) == 0
 
 
-def test_a_rebuild_leaves_nothing_behind(store: Store, followed: Rows) -> None:
-    with store.connect() as connection:
-        rebuild(connection, ["run_results"])
-    assert not is_building(store)
-
-
-@pytest.mark.parametrize("relation", ["evaluations", "run_results", "cost", "runs"])
-def test_a_rebuild_that_would_take_somebody_elses_view_away_names_it_and_changes_nothing(
-    store: Store, followed: Rows, relation: str
+def test_a_rebuild_that_would_take_somebody_elses_objects_away_names_them_and_changes_nothing(
+    store: Store, followed: Rows
 ) -> None:
+    mine = sql.SQL("CREATE VIEW public.mine AS SELECT * FROM projections.{}")
     with store.connect() as connection:
-        connection.execute(
-            sql.SQL("CREATE VIEW public.mine AS SELECT * FROM projections.{}").format(
-                sql.Identifier(relation)
-            )
-        )
-        with pytest.raises(InvalidInput, match=r"view (public\.)?mine depends on them"):
-            rebuild(connection)
-        assert rows(connection) == followed
-        connection.execute("SELECT * FROM public.mine")
-    assert not is_building(store)
-
-
-def test_a_foreign_key_to_a_projection_is_named_like_a_view(store: Store, followed: Rows) -> None:
-    with store.connect() as connection:
+        for relation in ("evaluations", "run_results", "cost"):
+            connection.execute(mine.format(sql.Identifier(relation)))
+            with pytest.raises(InvalidInput, match=r"view (public\.)?mine depends on them"):
+                rebuild(connection)
+            assert rows(connection) == followed, relation
+            connection.execute("SELECT * FROM public.mine")
+            connection.execute("DROP VIEW public.mine")
         connection.execute(
             "CREATE TABLE public.notes (evaluation uuid REFERENCES projections.evaluations)"
         )
         with pytest.raises(InvalidInput, match="notes"):
             rebuild(connection, ["run_results"])
         rebuild(connection, ["audit_trail"])
+        connection.execute("DROP TABLE public.notes")
 
+        def intrude(position: int, newest: int) -> None:
+            with store.connect() as other:
+                other.execute(
+                    "CREATE OR REPLACE VIEW public.mine AS SELECT * FROM projections.runs"
+                )
 
-def test_a_view_made_while_the_rebuild_goes_on_is_not_taken_away_either(
-    store: Store, followed: Rows
-) -> None:
-    def intrude(position: int, newest: int) -> None:
-        with store.connect() as other:
-            other.execute("CREATE OR REPLACE VIEW public.mine AS SELECT * FROM projections.runs")
-
-    with store.connect() as connection:
         with pytest.raises(InvalidInput, match="mine"):
-            rebuild(connection, progress=intrude)
+            rebuild(connection, progress=intrude)  # made while the rebuild goes on
         assert rows(connection) == followed
-    assert not is_building(store)
+        assert not is_building(connection)
 
 
 def test_who_may_read_a_table_may_read_it_after_a_rebuild(store: Store, followed: Rows) -> None:
@@ -197,12 +135,3 @@ def test_status_says_what_is_outdated_and_rebuilds_nothing(store: Store, followe
     with read_only(store) as connection:
         assert [s.name for s in status(connection) if s.outdated] == ["run_results"]
         assert rows(connection)["token_usage"] == []
-
-
-def test_status_is_current_after_following(store: Store, world: World) -> None:
-    record(store, world.events)
-    with store.connect() as connection:
-        prepare(connection)
-        follow_to_the_end(connection)
-        found = status(connection)
-    assert {(s.behind, s.outdated) for s in found} == {(0, False)}

@@ -269,6 +269,15 @@ def record(store: Store, events: Sequence[Event]) -> None:
     store.log.events.put(list(events))
 
 
+def is_building(connection: psycopg.Connection[Any]) -> bool:
+    """Whether there are tables of a rebuild that did not end."""
+    row = connection.execute(
+        "SELECT count(*) FROM pg_tables WHERE schemaname = 'projections_building'"
+    ).fetchone()
+    assert row is not None
+    return bool(row[0])
+
+
 def follow_to_the_end(connection: psycopg.Connection[Any]) -> None:
     while catch_up(connection):
         pass
