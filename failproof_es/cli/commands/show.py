@@ -116,7 +116,7 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
             **_people(document),
             **_workers_for_people(document.workers, over=run.run.ended),
             "attempt": attempts.describe(),
-            **_ledger_for_people(document.protection),
+            **_ledger_for_people(document.protection, document.run_number),
         }
     )
     for heading, related, before in (
@@ -330,10 +330,12 @@ def _skipped_for_people(document: RunDocument) -> dict[str, str]:
     return {"never planned": f"{defects} (`audit {document.run_number}` lists them)"}
 
 
-def _ledger_for_people(status: ProtectionStatus) -> dict[str, Any]:
+def _ledger_for_people(status: ProtectionStatus, run_number: int) -> dict[str, Any]:
     most = "" if status.counted else "at most "
     return {
-        "sealed": "yes" if status.sealed else "no: the run has not ended",
+        "sealed": f"yes; `verify {run_number}` says whether it was changed"
+        if status.sealed
+        else "no: the run has not ended",
         "log": f"{plural(status.signed, 'event')} signed, {status.anchored_outside:,} anchored "
         f"outside the database, {most}{status.not_anchored:,} not anchored yet",
         "database": f"does not enforce: {', '.join(status.missing_layers)}"
