@@ -124,7 +124,7 @@ def test_a_kept_section_may_name_a_file_beside_the_configuration(tmp_path: Path)
     (out / "prices.yaml").write_text(f"version: '2026-11-01'\nmodels: [{price}]\n")
     with CaseImport("suite", tmp_path / "c.jsonl", out) as importing:
         remarks = prepared(importing, force=True).findings.remarks
-    assert remarks == [f"kept in {out / 'run.yaml'}: prices"]
+    assert remarks == [f"kept in {out / 'run.yaml'}, without comments: prices"]
 
 
 def test_a_defective_case_of_our_own_stays_in_its_file_and_is_told(tmp_path: Path) -> None:
