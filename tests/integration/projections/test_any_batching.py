@@ -237,7 +237,7 @@ def test_the_last_turn_decides_the_finish_reason_also_when_it_gives_none(store: 
     assert (row["finish_reason"], row["model_answered"]) == (None, None)
 
 
-@pytest.mark.parametrize("cuts", [(), (1,), (2,), (3,), (1, 2, 3, 4, 5)])
+@pytest.mark.parametrize("cuts", [(), (3,), (1, 2, 3, 4, 5)])
 def test_latencies_are_told_to_the_microsecond(store: Store, cuts: tuple[int, ...]) -> None:
     row = result(store, replies(latency_ms=[0.1, 0.2, 0.3]), *cuts)
     assert row["latency_ms"] == 0.6
@@ -256,9 +256,8 @@ def test_a_judge_that_answered_after_all_leaves_no_error(
     assert result(store, history.events, *cuts)["error_kind"] is None
 
 
-@pytest.mark.parametrize("cuts", [(), (4,)])
-def test_a_judge_that_never_answered_leaves_its_error(store: Store, cuts: tuple[int, ...]) -> None:
-    assert result(store, judged().events, *cuts)["error_kind"] == "timeout"
+def test_a_judge_that_never_answered_leaves_its_error(store: Store) -> None:
+    assert result(store, judged().events, 4)["error_kind"] == "timeout"
 
 
 def test_counts_larger_than_any_integer_column_are_added_up(store: Store) -> None:

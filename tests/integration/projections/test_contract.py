@@ -11,13 +11,23 @@ import pytest
 
 from failproof_es.core.case import operations_id, review_id
 from failproof_es.events import Event, Reviewed, RunAnnotated, Scored
-from failproof_es.store.store import Store
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.testing.projection_contract import RUN, ProjectionContract
 from projections.relations import create_schemas
-from tests.conftest import as_administrator
+from tests.conftest import as_administrator, open_copy
 from tests.integration.dialects.test_contract import line
 from tests.integration.dialects.test_unknown_keys import COMMAND, FAILPROOF, written
 from tests.plugin_packages import install, look_again
+
+
+@pytest.fixture(scope="module")
+def url(postgres_server: EmbeddedServer, migrated_database: str) -> Iterator[str]:
+    """A database for all tests of the module: a promise leaves nothing behind."""
+    with open_copy(postgres_server, migrated_database) as store:
+        url = as_administrator(store.url)
+        with psycopg.connect(url, autocommit=True) as connection:
+            create_schemas(connection)
+        yield url
 
 
 class Contract(ProjectionContract):
@@ -27,10 +37,8 @@ class Contract(ProjectionContract):
     replies = ("Well, hello", "good-bye", "Well, hello")
 
     @pytest.fixture(autouse=True)
-    def _migrated(self, store: Store) -> None:
-        self._url = as_administrator(store.url)
-        with psycopg.connect(self._url, autocommit=True) as connection:
-            create_schemas(connection)
+    def _migrated(self, url: str) -> None:
+        self._url = url
 
     def database(self) -> str:
         return self._url
@@ -195,10 +203,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 @pytest.mark.slow
 @pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_a_projection_breaks_is_found(name: str, store: Store) -> None:
-    url = as_administrator(store.url)
-    with psycopg.connect(url, autocommit=True) as connection:
-        create_schemas(connection)
+def test_what_a_projection_breaks_is_found(name: str, url: str) -> None:
     said: dict[str, Any] = {
         "projection": name,
         "good": Contract.good,

@@ -59,7 +59,7 @@ def test_what_lasts_is_followed_by_a_process_while_it_lasts(
         record(store, world.events)
         given_up = time.monotonic() + 60
         while behind(store) != {0} and time.monotonic() < given_up:
-            time.sleep(0.05)
+            time.sleep(0.3)
         assert behind(store) == {0}
     assert len(begun) == 1 and begun[0].returncode == 0
     assert follower.kept_up
@@ -132,7 +132,7 @@ def following(store: Store) -> Iterator[None]:
 def caught_up(store: Store, within_s: float = 60.0) -> bool:
     given_up = time.monotonic() + within_s
     while behind(store) != {0} and time.monotonic() < given_up:
-        time.sleep(0.05)
+        time.sleep(0.3)
     return behind(store) == {0}
 
 

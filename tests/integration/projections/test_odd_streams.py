@@ -6,7 +6,6 @@ from itertools import permutations
 from typing import Any
 from uuid import UUID, uuid5
 
-import psycopg
 import pytest
 
 import projections.batch as batching
@@ -16,6 +15,7 @@ from failproof_es.store.mapper import LogEntry
 from failproof_es.store.store import Store
 from projections.log_comparison import compare_log
 from projections.runner import prepare, rebuild
+from tests.integration.projections.shared_rebuilds import in_this_process
 from tests.integration.projections.world import record, rows
 from tests.unit.event_samples import SAMPLES
 
@@ -54,7 +54,7 @@ def _history(kinds: tuple[str, ...]) -> list[Event | LogEntry]:
 @pytest.mark.slow
 @pytest.mark.thinned(whole=1)
 def test_rows_do_not_depend_on_where_batches_end(
-    store: Store, administrator: psycopg.Connection[Any], length: int
+    store: Store, length: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for kinds in permutations(_KINDS, length):
         for each in _history(kinds):
@@ -65,7 +65,7 @@ def test_rows_do_not_depend_on_where_batches_end(
     with store.connect() as connection:
         prepare(connection)
         steps = []
-        for events in (1, 2, 1_000):
+        for events in (1, 1_000):
             with pytest.MonkeyPatch.context() as patched:
                 patched.setattr(batching, "BATCH_EVENTS", events)
                 rebuild(connection, processes=1)
@@ -73,6 +73,7 @@ def test_rows_do_not_depend_on_where_batches_end(
         for found in steps[1:]:
             for table, wanted in steps[0].items():
                 assert found[table] == wanted, table
+        in_this_process(monkeypatch)
         rebuild(connection, processes=2)
         assert rows(connection) == steps[0]
         assert compare_log(connection, lambda *_: None).changed == []

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
-import pytest
 from psycopg.rows import dict_row
 
 from failproof_es.core.case import Case, Turn, prompt_id
@@ -81,32 +80,25 @@ def row(store: Store, view: str, events: Sequence[Event]) -> dict[str, Any]:
         prepare(connection)
         while catch_up(connection):
             pass
-        cursor.execute(f"SELECT * FROM projections.{view}".encode())
+        run_id = next(event.run_id for event in events if event.run_id is not None)
+        cursor.execute(f"SELECT * FROM projections.{view} WHERE run_id = %s".encode(), (run_id,))
         found = cursor.fetchone()
     assert found is not None
     return found
 
 
-@pytest.mark.parametrize(
-    ("dialect", "good", "bad"),
-    [
+def test_passed_is_the_word_of_the_dialect_and_not_the_name_of_a_class(store: Store) -> None:
+    for dialect, good, bad in (
         ("redteam", "defended", "complied"),
         ("promptguard", "true_negative", "false_positive"),
         ("benchmark", "answered", "wrong"),
         ("command", "correct", "incorrect"),
         ("checks", "pass", "fail"),
         ("failproof", "fail", "pass"),  # a case that expects `fail`
-    ],
-)
-def test_passed_is_the_word_of_the_dialect_and_not_the_name_of_a_class(
-    store: Store, dialect: str, good: str, bad: str
-) -> None:
-    histories = [scored(good, True), scored(good, True), scored(bad, False), scored(good, None)]
-    said = row(store, "progress", a_run(dialect, histories))
-    assert (said["passed"], said["failed"], said["scored"]) == (2, 1, 4)
-
-
-def test_each_result_says_whether_it_passed(store: Store) -> None:
+    ):
+        histories = [scored(good, True), scored(good, True), scored(bad, False), scored(good, None)]
+        said = row(store, "progress", a_run(dialect, histories))
+        assert (said["passed"], said["failed"], said["scored"]) == (2, 1, 4), dialect
     assert row(store, "run_results", a_run("redteam", [scored("x", True)]))["passed"] is True
 
 
@@ -120,14 +112,13 @@ def answers(*usages: Usage) -> list[list[Event]]:
     ]
 
 
-def test_unknown_token_counts_stay_unknown_beside_the_known_sum(store: Store) -> None:
+def test_unknown_token_counts_are_null_alone_and_stay_unknown_beside_a_known_sum(
+    store: Store,
+) -> None:
     known, unknown = Usage(input_tokens=5, output_tokens=3), Usage(input_tokens=7)
     said = row(store, "cost", a_run("failproof", answers(known, unknown)))
     assert (said["input_tokens"], said["output_tokens"]) == (12, 3)
     assert said["answers_without_usage"] == 1
-
-
-def test_tokens_that_nobody_told_are_null_and_not_zero(store: Store) -> None:
     said = row(store, "cost", a_run("failproof", answers(Usage(input_tokens=5))))
     assert (said["output_tokens"], said["cached_input_tokens"]) == (None, None)
     assert said["input_tokens"] == 5
