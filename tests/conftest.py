@@ -10,10 +10,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, LiteralString
 from uuid import uuid4
 
+import httpx
 import psycopg
 import pytest
 from psycopg import sql
@@ -78,6 +80,15 @@ def follows_at_the_end() -> Iterator[None]:
     """In this process, as in those of commands that are run to their end."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Follower.__init__, "__defaults__", FOLLOW_AT_THE_END)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def certificates_read_once() -> Iterator[None]:
+    """`httpx.get` reads the certificates of all authorities for each call: 30 ms each."""
+    with pytest.MonkeyPatch.context() as patched:
+        once = cache(httpx.create_ssl_context)
+        patched.setattr("httpx._transports.default.create_ssl_context", once)
         yield
 
 

@@ -33,8 +33,10 @@ from tests.conftest import (
 from tests.console import console, settings_for
 
 pytestmark = pytest.mark.slow
-FEW, MANY = 30, 60
+FEW, MANY = 12, 24
 """The turns of two conversations. Each turn says about a kilobyte, and so does each answer."""
+CHANGED = 16
+"""The turn that somebody changes."""
 JUDGES = ("judge", "judge-two")
 SHOWN = {"accept": "application/json"}
 ALTERED = "a request's body is not what its digest says"
@@ -123,13 +125,13 @@ def tampered(postgres_server: EmbeddedServer, log: tuple[str, str], folder: Path
     name = f"tampered_{uuid4().hex}"
     create_database(postgres_server, name, log[0])
     url = database_url_as(postgres_server, name, WRITER)
-    state = FORGED.format("'Turn 40: Gr'", "'Turn 40: gr'")
+    state = FORGED.format(f"'Turn {CHANGED}: Gr'", f"'Turn {CHANGED}: gr'")
     with closing(psycopg.connect(as_administrator(url), autocommit=True)) as superuser:
         tamper(
             superuser,
             f"UPDATE failproof.events SET state = {state} "
             f"WHERE topic = 'RequestSent' AND originator_id = '{longest(url)}' "
-            "AND convert_from(state, 'UTF8') LIKE '%\"turn\":40,%'",
+            f"AND convert_from(state, 'UTF8') LIKE '%\"turn\":{CHANGED},%'",
         )
     with home_of(folder):
         yield url
@@ -226,7 +228,7 @@ def test_a_changed_turn_is_said_by_everybody_who_reads_it(tampered: str, folder:
         for of, _, _, _, is_as_sent, purpose in sent(tampered)
         if str(of) == stream and purpose == "target"
     ]
-    assert later == [True] * 40 + [False] * (MANY - 40)
+    assert later == [True] * CHANGED + [False] * (MANY - CHANGED)
 
     verified = invoke(tampered, "verify", cwd=folder)
     assert verified.exit_code == 1
@@ -236,18 +238,18 @@ def test_a_changed_turn_is_said_by_everybody_who_reads_it(tampered: str, folder:
     with console(**settings_for(tampered)) as url:
         page = httpx.get(f"{url}/evaluations/{stream}.json", timeout=60).json()
     problems = [attempt["request"]["problem"] for attempt in page["attempts"]]
-    assert problems[:MANY] == [None] * 40 + [ALTERED] * (MANY - 40)
+    assert problems[:MANY] == [None] * CHANGED + [ALTERED] * (MANY - CHANGED)
 
 
 def test_a_run_that_was_killed_continues_its_conversation(store: Store, tmp_path: Path) -> None:
-    with mock_server(20, "tests.servers.judging_server") as server:
+    with mock_server(60, "tests.servers.judging_server") as server:
         write_run(tmp_path, server, FEW)
         process = begin(store.url, "start", "run.yaml", cwd=tmp_path)
         answers = "SELECT count(*) FROM failproof.stored_events WHERE topic = 'ResponseReceived'"
         deadline = time.monotonic() + 60
         while rows(store.url, answers)[0][0] < FEW // 2:
             assert time.monotonic() < deadline
-            time.sleep(0.02)
+            time.sleep(0.1)
         kill_group(process)
         resumed = invoke(store.url, "resume", "1", cwd=tmp_path)
     assert resumed.exit_code == 0, resumed.output

@@ -11,39 +11,29 @@ import psycopg
 import pytest
 
 from failproof_es.store.store import Store
-from tests.acceptance.commands import run, write_configuration, write_suite
+from tests.acceptance.commands import invoke, run, write_configuration, write_suite
 
 _LOGINS = "SELECT from_position, to_position, login FROM failproof.append_login_list"
 
 
-@pytest.mark.parametrize("variable", ["LOGNAME", "USER", "LNAME", "USERNAME"])
-@pytest.mark.thinned(fast=1, whole=4)
-def test_who_is_the_account_of_the_process_whatever_the_environment_says(
-    variable: str, store: Store, tmp_path: Path, mock_url: str
+def test_who_is_the_account_of_the_process_and_the_login_is_taken_by_the_database(
+    store: Store, tmp_path: Path, mock_url: str
 ) -> None:
+    """Whatever the environment says."""
     write_suite(tmp_path, 1)
     write_configuration(tmp_path, mock_url)
-    named = {variable: "cfo@bank.example"}
+    named = dict.fromkeys(("LOGNAME", "USER", "LNAME", "USERNAME"), "cfo@bank.example")
     done = run(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path, **named)
     assert done.returncode == 0, done.stderr
-    trail = run(store.url, "log", "--json", cwd=tmp_path, **named).stdout
+    trail = invoke(store.url, "log", "--json", cwd=tmp_path).stdout
     assert "cfo@bank.example" not in trail
     account = pwd.getpwuid(os.geteuid()).pw_name
     rows = [orjson.loads(line) for line in trail.splitlines()]
     started = [row for row in rows if row["event_type"] == "RunStarted"]
     assert [row["payload"]["who"] for row in started] == [account]
-
-
-def test_the_login_of_an_append_is_taken_by_the_database(
-    store: Store, tmp_path: Path, mock_url: str
-) -> None:
-    write_suite(tmp_path, 1)
-    write_configuration(tmp_path, mock_url)
-    assert run(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).returncode == 0
     with store.connect() as connection:
         login = connection.execute("SELECT session_user::text").fetchone()
-        rows = connection.execute(_LOGINS).fetchall()
         assert login is not None
-        assert rows == [(1, None, login[0])]
+        assert connection.execute(_LOGINS).fetchall() == [(1, None, login[0])]
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("INSERT INTO failproof.append_logins VALUES (99, 'somebody')")
