@@ -25,11 +25,11 @@ MOST_TAGS = 20
 """Most tags of a run."""
 LONGEST_NOTE = 2_000
 """Most characters of a note."""
-_LAST = (
-    "SELECT DISTINCT ON (originator_id) topic, state, originator_id, originator_version "
+_IN_ORDER = (
+    "SELECT topic, state, originator_id, originator_version "
     "FROM failproof.stored_events WHERE topic = 'RunAnnotated' AND originator_id = ANY (%s) "
     "AND (%s::bigint IS NULL OR notification_id <= %s) "
-    "ORDER BY originator_id, originator_version DESC"
+    "ORDER BY originator_id, originator_version"
 )
 
 
@@ -70,13 +70,13 @@ def annotations_of(
 ) -> dict[UUID, RunAnnotated]:
     """The last annotation of each of these runs, by run id; runs without one are missing.
 
-    `up_to` is the last position that counts; `None` counts all. One query. A damaged event counts
-    as none: `verify` reports it.
+    `up_to` is the last position that counts; `None` counts all. One query. An event that is damaged
+    or about another run leaves the annotation before it: `verify` reports it.
     """
     streams = {operations_id(run_id): run_id for run_id in runs}
     cursor = connection.cursor(binary=True)
     annotations = {}
-    for row in cursor.execute(_LAST, (list(streams), up_to, up_to)):
+    for row in cursor.execute(_IN_ORDER, (list(streams), up_to, up_to)):
         try:
             event = decode(*row)
         except UnreadableState:

@@ -15,7 +15,7 @@ from failproof_es.console.pages import all_pages
 from tests.conftest import as_administrator
 from tests.integration.console.numbers.comparing import Numbers
 
-VIEWS = (Path(__file__).parent / "log_views.sql").read_text("utf-8")
+TABLES = (Path(__file__).parent / "log_tables.sql").read_text("utf-8")
 Ask = Callable[..., list[dict[str, Any]]]
 COST = "CASE WHEN count(*) = count(cost_usd) THEN sum(cost_usd) END::float8"
 BY_MODEL = "SELECT * FROM counts WHERE model IS NOT NULL"
@@ -27,15 +27,19 @@ TREND = (
 
 
 class AskingLog:
-    """A connection with the views of `log_views.sql`; yields a function that asks it."""
+    """A connection with the tables of `log_tables.sql`; yields a function that asks it.
 
-    def __init__(self, url: str) -> None:
+    They hold the log as it stood on entry: views would read all events for each question.
+    """
+
+    def __init__(self, url: str, *more: str) -> None:
+        self._tables = ";".join((TABLES, *more))
         self._connection = psycopg.connect(
             as_administrator(url), autocommit=True, row_factory=dict_row
         )
 
     def __enter__(self) -> Ask:
-        self._connection.execute(VIEWS.encode())
+        self._connection.execute(self._tables.encode())
         return lambda query, *values: self._connection.execute(query.encode(), values).fetchall()
 
     def __exit__(self, *_: object) -> None:

@@ -38,7 +38,7 @@ STANDING = "/* how each evaluation stands, wherever it happened */ " + (
     "LEFT JOIN evaluation AS s ON s.id = t.source AND t.source IS NOT NULL"
 )
 FINISHED = (
-    f"WITH standing AS ({STANDING}) SELECT number, model, count(*) AS finished, "
+    "SELECT number, model, count(*) AS finished, "
     "count(*) FILTER (WHERE passed) AS passed, count(*) FILTER (WHERE NOT passed) AS failed, "
     "count(*) FILTER (WHERE abandoned) AS abandoned, "
     "count(*) FILTER (WHERE carried_over) AS carried_over, "
@@ -115,7 +115,7 @@ def others(other_log: str) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def ask_others(other_log: str) -> Iterator[Ask]:
-    with AskingLog(other_log) as asked:
+    with AskingLog(other_log, f"CREATE TEMP TABLE standing AS {STANDING}") as asked:
         yield asked
 
 
@@ -127,7 +127,7 @@ def read(client: httpx.Client, path: str) -> Any:
 
 
 def standing(ask: Ask, number: int) -> list[dict[str, Any]]:
-    return ask(f"SELECT * FROM ({STANDING}) AS s WHERE number = %s ORDER BY 3", number)
+    return ask("SELECT * FROM standing WHERE number = %s ORDER BY evaluation_id", number)
 
 
 def counted(ask: Ask, number: int) -> dict[str | None, dict[str, Any]]:
@@ -236,15 +236,16 @@ def test_of_an_imported_run_no_cost_is_looked_for(others: httpx.Client) -> None:
 
 
 def test_a_case_counts_each_answer_once(others: httpx.Client, ask_others: Ask) -> None:
-    for prompt in ask_others("SELECT prompt_id FROM stored_case WHERE suite IN ('even', 'odd')"):
+    cases = ask_others("SELECT prompt_id FROM stored_case WHERE suite IN ('even', 'odd')")
+    for prompt in cases[:4]:
         page = read(others, f"/cases/{prompt['prompt_id']}?limit=200")
         models = ask_others(
-            f"SELECT model, count(DISTINCT number) FILTER (WHERE NOT carried_over) AS runs, "
+            "SELECT model, count(DISTINCT number) FILTER (WHERE NOT carried_over) AS runs, "
             "count(*) FILTER (WHERE NOT carried_over) AS evaluations, "
             "count(*) FILTER (WHERE carried_over) AS carried_over, "
             "count(*) FILTER (WHERE passed AND NOT carried_over) AS passed, "
             "count(*) FILTER (WHERE passed IS NOT NULL AND NOT carried_over) AS judged "
-            f"FROM ({STANDING}) AS s WHERE prompt_id = %s GROUP BY 1", prompt["prompt_id"]
+            "FROM standing WHERE prompt_id = %s GROUP BY 1", prompt["prompt_id"]
         )  # fmt: skip
         shown = {each["model"]: each for each in page["models"]}
         assert shown.keys() == {each["model"] for each in models}
@@ -265,7 +266,7 @@ def test_a_comparison_says_where_nothing_could_differ(
 ) -> None:
     document = read(others, f"/compare?base={base}&other={other}&show=all&limit=50")
     pairs = ask_others(
-        f"WITH standing AS ({STANDING}) SELECT one.model, count(*) AS pairs, "
+        "SELECT one.model, count(*) AS pairs, "
         "count(*) FILTER (WHERE one.answer = two.answer) AS one_answer "
         "FROM standing AS one JOIN standing AS two USING (prompt_id, model, repetition) "
         "WHERE one.number = %s AND two.number = %s AND one.passed IS NOT NULL "
@@ -295,7 +296,7 @@ def test_the_page_of_a_taken_over_evaluation_leads_to_where_it_happened(
     assert document["verdict"]["source_evaluation_id"] == str(row["answer"])
     taken = {each["evaluation_id"] for each in document["elsewhere"] if each["carried_over"]}
     expected = ask_others(
-        f"SELECT evaluation_id FROM ({STANDING}) AS s WHERE prompt_id = %s AND number <> %s "
+        "SELECT evaluation_id FROM standing WHERE prompt_id = %s AND number <> %s "
         "AND carried_over", row["prompt_id"], AGAIN
     )  # fmt: skip
     assert taken == {each["evaluation_id"] for each in expected}
@@ -304,12 +305,14 @@ def test_the_page_of_a_taken_over_evaluation_leads_to_where_it_happened(
 
 
 def test_what_is_found_says_that_it_was_taken_over(others: httpx.Client, ask_others: Ask) -> None:
-    for row in standing(ask_others, REUSING):
+    rows = standing(ask_others, REUSING)
+    for carried_over in (True, False):
+        row = next(each for each in rows if each["carried_over"] == carried_over)
         page = others.get(
             f"/search.json?q=evaluation {row['evaluation_id']}", follow_redirects=True
         )
         (hit,) = (each["hit"] for each in page.json()["hits"])
-        assert hit["says"].endswith(", carried over") == row["carried_over"]
+        assert hit["says"].endswith(", carried over") == carried_over
     found = read(others, "/search?q=number")["hits"]
     said = {each["hit"]["id"]: each["hit"]["says"] for each in found}
     assert found and all(

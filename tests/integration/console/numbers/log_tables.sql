@@ -1,25 +1,25 @@
 -- What the log says, read from the bytes of its events alone: neither projections nor the project's
 -- own functions, but for the price of an answer (failproof.cost_usd), which tests of its own hold.
-CREATE TEMP VIEW log AS
+CREATE TEMP TABLE log AS
 SELECT notification_id AS position, originator_id AS stream, originator_version AS version, topic,
     run_id, recorded_at, octet_length(state) AS bytes, convert_from(state, 'UTF8')::jsonb AS p,
     (convert_from(state, 'UTF8')::jsonb ->> 'timestamp')::timestamptz AS at
 FROM failproof.stored_events;
 
-CREATE TEMP VIEW run AS
+CREATE TEMP TABLE run AS
 SELECT run_id, position, at, p, (p ->> 'run_number')::int AS number, (p ->> 'attempt')::int AS attempt,
     (p ->> 'planned_evaluations')::int AS planned, p ->> 'name' AS name,
     p #>> '{experiment,digest}' AS experiment,
     (p #>> '{configuration,execution,repetitions}')::int AS repetitions
 FROM log WHERE topic = 'RunStarted';
 
-CREATE TEMP VIEW stored_case AS
+CREATE TEMP TABLE stored_case AS
 SELECT stream AS prompt_id, position, p #>> '{case,suite_id}' AS suite, p #>> '{case,case_id}' AS name,
     coalesce(p #>> '{case,category}', p #>> '{case,suite_id}') AS category,
     p #>> '{case,severity}' AS severity
 FROM log WHERE topic = 'PromptStored';
 
-CREATE TEMP VIEW answer AS
+CREATE TEMP TABLE answer AS
 SELECT l.run_id, l.stream AS evaluation, l.position, l.p ->> 'model_key' AS model,
     coalesce(l.p ->> 'judge', l.p ->> 'model_key') AS asked, l.p ->> 'purpose' AS purpose,
     (l.p ->> 'latency_ms')::float8 AS latency_ms,
@@ -31,7 +31,7 @@ LEFT JOIN failproof.price_list AS prices
     ON prices.run_id = l.run_id AND prices.model_key = coalesce(l.p ->> 'judge', l.p ->> 'model_key')
 WHERE l.topic = 'ResponseReceived';
 
-CREATE TEMP VIEW evaluation AS
+CREATE TEMP TABLE evaluation AS
 SELECT l.stream AS id, l.run_id, run.number, l.p ->> 'model_key' AS model,
     (l.p ->> 'prompt_id')::uuid AS prompt_id, (l.p ->> 'repetition')::int AS repetition,
     min(l.position) AS first_position, max(l.position) AS last_position,
@@ -59,7 +59,7 @@ WHERE l.p ? 'prompt_id' AND l.p ? 'model_key'
 GROUP BY l.stream, l.run_id, run.number, l.p ->> 'model_key', l.p ->> 'prompt_id', l.p ->> 'repetition';
 
 -- Counts of evaluations, by run and model, and of each run in all (`model` is null).
-CREATE TEMP VIEW counts AS
+CREATE TEMP TABLE counts AS
 SELECT number, e.model, count(*) FILTER (WHERE scored OR abandoned) AS finished,
     count(*) FILTER (WHERE scored) AS scored, count(*) FILTER (WHERE passed) AS passed,
     count(*) FILTER (WHERE NOT passed) AS failed, count(*) FILTER (WHERE abandoned) AS abandoned,
