@@ -128,7 +128,7 @@ def without_ids(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_what_was_finished_is_carried_over_and_the_rest_is_asked_anew(
-    store: Store, folder: Path, mock_url: str
+    store: Store, folder: Path, mock_url: str, recording: Recording
 ) -> None:
     before, counted, position = log(store, 1), asked(mock_url), middle(store, 1)
     finished = {row.stream_id for row in log(store, 1, *FINAL) if row.position <= position}
@@ -148,14 +148,14 @@ def test_what_was_finished_is_carried_over_and_the_rest_is_asked_anew(
     assert again == len(log(store, 2, "RequestSent"))
     assert invoke(store.url, "replay", 2, cwd=folder).exit_code == 0
     assert invoke(store.url, "verify", cwd=folder).exit_code == 0
+    require_whole_results(store, folder, recording)
+    require_shown(store, folder, position)
+    require_checked(store, folder, position)
 
 
-def test_its_results_are_whole_and_its_own(
-    store: Store, folder: Path, recording: Recording
-) -> None:
-    old = results(store, folder, 1)
-    assert branch(store, folder, 1, middle(store, 1)).exit_code == 0
-    new = results(store, folder, 2)
+def require_whole_results(store: Store, folder: Path, recording: Recording) -> None:
+    """The branch has all results, in the order of run 1 and under its own name."""
+    old, new = (results(store, folder, run) for run in (1, 2))
     assert [row["case_id"] for row in new] == [row["case_id"] for row in old]
     assert len({row["run_id"] for row in new}) == 1
     assert new[0]["run_id"] != old[0]["run_id"]
@@ -172,11 +172,8 @@ def test_its_results_are_whole_and_its_own(
     assert parts == {"checkpoint": CASES, "whole": CASES}
 
 
-def test_show_says_where_it_was_branched_and_counts_no_request_twice(
-    store: Store, folder: Path
-) -> None:
-    position = middle(store, 1)
-    assert branch(store, folder, 1, position).exit_code == 0
+def require_shown(store: Store, folder: Path, position: int) -> None:
+    """`show` says where it was branched, and counts no request twice."""
     first, second = (
         json.loads(invoke(store.url, "show", n, "--json", cwd=folder).stdout) for n in (1, 2)
     )
@@ -210,9 +207,25 @@ def test_show_says_where_it_was_branched_and_counts_no_request_twice(
     assert started["details"]["branched_from"] == recorded
 
 
-def test_projections_follow_the_reference_and_rebuilding_gives_the_same_rows(
-    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+def require_checked(store: Store, folder: Path, position: int) -> None:
+    """It was checked like a run that is started, and its audit trail says so."""
+    old, new = (trail(store, folder, run) for run in (1, 2))
+    assert [each["event"] for each in new][:4] == [each["event"] for each in old][:4] == CHECKED
+    resolved, _, passed, _ = (each["details"] for each in new[:4])
+    assert resolved["path"] == f"run 1 at position {position}"
+    assert resolved["configuration_digest"] == old[0]["details"]["configuration_digest"]
+    left = CASES - 5
+    assert passed["estimate"]["cases"] == passed["estimate"]["evaluations"] == left
+    assert passed["estimate"]["requests"] == passed["estimate"]["models"][0]["requests"] == left
+
+
+def test_projections_follow_the_reference_unless_what_was_carried_over_was_changed_since(
+    store: Store,
+    folder: Path,
+    administrator: psycopg.Connection[Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Rebuilding gives the same rows."""
     assert branch(store, folder, 1, middle(store, 1)).exit_code == 0
     with store.connect() as connection:
         prepare(connection)
@@ -242,6 +255,20 @@ def test_projections_follow_the_reference_and_rebuilding_gives_the_same_rows(
     assert used == [(1, answers[0]), (2, answers[1])]
     assert answers[1] < answers[0]
 
+    source = log(store, 2, "CarriedOver")[0].payload()["source_evaluation_id"]
+    administrator.execute("SET event_triggers = off")
+    for trigger in ("statements_change_nothing", "rows_never_change"):
+        administrator.execute(f"ALTER TABLE failproof.events DISABLE TRIGGER {trigger}".encode())
+    administrator.execute(
+        "UPDATE failproof.events SET state = state || ' '::bytea "
+        "WHERE originator_id = %s AND topic = 'Scored'",
+        (source,),
+    )
+    assert invoke(store.url, "projections", "rebuild", cwd=folder).exit_code == 0
+    done = invoke(store.url, "results", 2, cwd=folder)
+    assert done.exit_code == 1
+    assert f"what it carries over is not what stream {source} holds" in done.stderr
+
 
 def test_a_branch_that_was_killed_before_it_carried_anything_over_is_resumed(
     store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -259,17 +286,16 @@ def test_a_branch_that_was_killed_before_it_carried_anything_over_is_resumed(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("windows", [0, 1])
 def test_a_branch_of_a_killed_branch_asks_nothing_again_that_was_answered_before(
-    store: Store, folder: Path, mock_url: str, monkeypatch: pytest.MonkeyPatch, windows: int
+    store: Store, folder: Path, mock_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed before it had carried anything over, or only a part of it."""
+    """Killed when it had carried over a part of it."""
     everything = log(store, 1)[-1].position
     before = asked(mock_url)
     carried: list[int] = []
 
     def killed(*arguments: Any) -> list[CarriedOver]:
-        if len(carried) == windows:
+        if carried:
             raise JournalError("killed")
         carried.append(1)
         return carry_over(*arguments)
@@ -278,7 +304,7 @@ def test_a_branch_of_a_killed_branch_asks_nothing_again_that_was_answered_before
         patched.setattr(unfinished, "WINDOW", 5)
         patched.setattr(unfinished, "carry_over", killed)
         assert branch(store, folder, 1, everything).exit_code == 1
-    assert len(log(store, 2, "CarriedOver")) == 5 * windows
+    assert len(log(store, 2, "CarriedOver")) == 5
     assert log(store, 2, "RunPaused") == [], "it says nothing, like one that was killed"
     done = branch(store, folder, 2, log(store, 2)[-1].position)
     assert done.exit_code == 0, done.output
@@ -322,21 +348,8 @@ def runs_of(store: Store) -> list[RecordedEvent]:
         return list(find(connection, topics=["RunStarted"]))
 
 
-def test_a_branch_of_a_branch_refers_to_where_it_happened(store: Store, folder: Path) -> None:
-    assert branch(store, folder, 1, middle(store, 1)).exit_code == 0
-    assert branch(store, folder, 2, log(store, 2)[-1].position).exit_code == 0
-    references = [row.event() for row in log(store, 3, "CarriedOver")]
-    assert len(references) == CASES
-    assert log(store, 3, "RequestSent") == []
-    first, second = (log(store, n)[0].stream_id for n in (1, 2))
-    sources = [each.source_run_id for each in references if isinstance(each, CarriedOver)]
-    assert (sources.count(first), sources.count(second)) == (5, CASES - 5)
-    new, old = results(store, folder, 3), results(store, folder, 2)
-    assert without_ids(new) == without_ids(old)
-
-
-def test_its_evidence_proves_what_it_carried_over_too(store: Store, folder: Path) -> None:
-    assert branch(store, folder, 1, middle(store, 1)).exit_code == 0
+def require_proof(store: Store, folder: Path) -> None:
+    """The evidence of the branch proves what it carried over, too."""
     done = invoke(store.url, "evidence", "export", 2, "-o", "run.evidence", cwd=folder)
     assert done.exit_code == 0, done.output
     with store.connect() as connection:
@@ -352,38 +365,18 @@ def test_its_evidence_proves_what_it_carried_over_too(store: Store, folder: Path
     assert subprocess.run(command, cwd=folder, check=False, timeout=60).returncode == 0
 
 
-def test_what_was_carried_over_and_changed_since_is_not_shown_as_a_result(
-    store: Store, folder: Path, administrator: psycopg.Connection[Any]
-) -> None:
+def test_a_branch_of_a_branch_refers_to_where_it_happened(store: Store, folder: Path) -> None:
     assert branch(store, folder, 1, middle(store, 1)).exit_code == 0
-    source = log(store, 2, "CarriedOver")[0].payload()["source_evaluation_id"]
-    administrator.execute("SET event_triggers = off")
-    for trigger in ("statements_change_nothing", "rows_never_change"):
-        administrator.execute(f"ALTER TABLE failproof.events DISABLE TRIGGER {trigger}".encode())
-    administrator.execute(
-        "UPDATE failproof.events SET state = state || ' '::bytea "
-        "WHERE originator_id = %s AND topic = 'Scored'",
-        (source,),
-    )
-    assert invoke(store.url, "projections", "rebuild", cwd=folder).exit_code == 0
-    done = invoke(store.url, "results", 2, cwd=folder)
-    assert done.exit_code == 1
-    assert f"what it carries over is not what stream {source} holds" in done.stderr
-
-
-def test_it_is_checked_like_a_run_that_is_started_and_its_audit_trail_says_so(
-    store: Store, folder: Path
-) -> None:
-    position = middle(store, 1)
-    assert branch(store, folder, 1, position).exit_code == 0
-    old, new = (trail(store, folder, run) for run in (1, 2))
-    assert [each["event"] for each in new][:4] == [each["event"] for each in old][:4] == CHECKED
-    resolved, _, passed, _ = (each["details"] for each in new[:4])
-    assert resolved["path"] == f"run 1 at position {position}"
-    assert resolved["configuration_digest"] == old[0]["details"]["configuration_digest"]
-    left = CASES - 5
-    assert passed["estimate"]["cases"] == passed["estimate"]["evaluations"] == left
-    assert passed["estimate"]["requests"] == passed["estimate"]["models"][0]["requests"] == left
+    require_proof(store, folder)
+    assert branch(store, folder, 2, log(store, 2)[-1].position).exit_code == 0
+    references = [row.event() for row in log(store, 3, "CarriedOver")]
+    assert len(references) == CASES
+    assert log(store, 3, "RequestSent") == []
+    first, second = (log(store, n)[0].stream_id for n in (1, 2))
+    sources = [each.source_run_id for each in references if isinstance(each, CarriedOver)]
+    assert (sources.count(first), sources.count(second)) == (5, CASES - 5)
+    new, old = results(store, folder, 3), results(store, folder, 2)
+    assert without_ids(new) == without_ids(old)
 
 
 def test_what_stands_against_it_is_found_before_anything_is_sent_and_is_on_record(
@@ -401,16 +394,13 @@ def test_what_stands_against_it_is_found_before_anything_is_sent_and_is_on_recor
     assert log(store, 1) == before
 
 
-@pytest.mark.parametrize(
-    ("position", "said"), [(1, "position 1 lies before run 1"), (10**9, "lies beyond run 1")]
-)
 def test_a_position_outside_of_the_run_is_an_error_that_names_where_it_stands(
-    store: Store, folder: Path, position: int, said: str
+    store: Store, folder: Path
 ) -> None:
-    done = branch(store, folder, 1, position)
-    assert done.exit_code == 2
     first, *_, last = log(store, 1)
-    assert said in done.stderr
-    assert f"is at positions {first.position} to {last.position}" in done.stderr
+    for position, said in ((1, "position 1 lies before run 1"), (10**9, "lies beyond run 1")):
+        done = branch(store, folder, 1, position)
+        assert done.exit_code == 2 and said in done.stderr
+        assert f"is at positions {first.position} to {last.position}" in done.stderr
     with store.connect() as connection:
         assert connection.execute("SELECT count(*) FROM failproof.run_list").fetchone() == (1,)
