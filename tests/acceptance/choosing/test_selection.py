@@ -52,7 +52,7 @@ def test_a_sample_is_said_everywhere_and_is_an_experiment_of_its_own(
     assert [each["run_number"] for each in attempts["overlapping"]] == [1]
     assert [each["selection"] for each in told(store, folder, "runs")] == [PART, None]
     assert "5 of 12 cases" in invoke(store.url, "runs", cwd=folder).stdout
-    for form in ("md", "html", "json"):
+    for form in ("md", "json"):
         file = folder / f"report.{form}"
         invoke(store.url, "report", 2, "--format", form, "-o", file, cwd=folder)
         assert PART in file.read_text()

@@ -361,7 +361,7 @@ CONFIGURATIONS = {
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-@pytest.mark.thinned(fast=15, whole=45)
+@pytest.mark.thinned(fast=15, whole=25)
 def test_a_bad_configuration_is_told_with_its_place(
     name: str, recorded_log: RecordedLog, tmp_path: Path
 ) -> None:

@@ -68,14 +68,13 @@ def events(store: Store, kind: type[Any]) -> list[Any]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_run_with_ollamas_own_api(stream: bool, store: Store, tmp_path: Path) -> None:
+def test_a_run_with_ollamas_own_api(store: Store, tmp_path: Path) -> None:
     with serving(FakeServer(OllamaWire())) as server:
         server.answer_with("yes, of course")
         server.offered = ["llama"]
         configured(
             tmp_path,
-            {"provider": "ollama", "model": "llama", "base_url": server.url, "stream": stream,
+            {"provider": "ollama", "model": "llama", "base_url": server.url,
              "seed": 3, "parameters": {"top_k": 5, "keep_alive": "1h"}},
         )  # fmt: skip
         done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
@@ -83,7 +82,7 @@ def test_a_run_with_ollamas_own_api(stream: bool, store: Store, tmp_path: Path) 
     assert len(server.requests) == CASES and server.looked == 1
     body = orjson.loads(server.requests[0].body)
     assert body["options"] == {"num_predict": 1000, "temperature": 0.0, "seed": 3, "top_k": 5}
-    assert body["keep_alive"] == "1h" and body["stream"] is stream
+    assert body["keep_alive"] == "1h" and body["stream"] is False
     answers = events(store, ResponseReceived)
     assert {each.text for each in answers} == {"yes, of course"}
     assert {(each.usage.input_tokens, each.usage.output_tokens) for each in answers} == {(10, 5)}

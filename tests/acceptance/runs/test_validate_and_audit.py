@@ -209,22 +209,3 @@ def test_that_a_run_could_not_be_taken_up_again_is_in_its_trail(
     assert (
         "cannot be reached" in trail[-1]["details"]["problems"][0] and trail[-1]["details"]["who"]
     )
-
-
-def test_the_projection_holds_what_the_command_prints(
-    store: Store, mock_url: str, tmp_path: Path
-) -> None:
-    write_suite(tmp_path, 2)
-    write_configuration(tmp_path, mock_url)
-    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
-    assert invoke(store.url, "projections", "rebuild", "audit_trail", cwd=tmp_path).exit_code == 0
-    with store.connect() as connection:
-        rows = connection.execute(
-            "SELECT position, event, test_run_id::text, details FROM projections.audit_trail "
-            "ORDER BY position"
-        ).fetchall()
-    trail = audit(store, "1", tmp_path)
-    assert [tuple(row) for row in rows] == [
-        (each["details"].pop("position"), each["event"], each["test_run_id"], each["details"])
-        for each in trail
-    ]

@@ -15,7 +15,7 @@ from click.testing import Result
 
 from failproof_es.store.reading.reader import find
 from failproof_es.store.store import Store
-from tests.acceptance.commands import invoke, mock_server, write_configuration, write_suite
+from tests.acceptance.commands import invoke, write_configuration, write_suite
 
 KEY = "sk-0123456789abcdefghij"
 CLASS = """
@@ -237,14 +237,13 @@ def test_cases_that_no_answer_decides_are_counted(store: Store, folder: Path) ->
 
 
 def test_cases_that_no_answer_decides_are_told_at_the_start_and_are_a_finding_of_the_run(
-    store: Store, tmp_path: Path
+    store: Store, tmp_path: Path, mock_url: str
 ) -> None:
     case = {"case_id": "a", "suite_id": "s", "prompt": "Hello"}
     cases = [case, {**case, "case_id": "b", "expected_response": ".*"}]
     (tmp_path / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
-    with mock_server(latency_ms=0) as url:
-        write_configuration(tmp_path, url, execution={"repetitions": 2})
-        done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+    write_configuration(tmp_path, mock_url, execution={"repetitions": 2})
+    done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
     assert done.exit_code == 0
     assert "warning: 2 of 2 cases expect nothing: any answer passes" in done.stderr
     said = "4 of 4 evaluations expect nothing: any answer passes"
