@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable
 from typing import LiteralString
 
 import psycopg
@@ -44,21 +43,18 @@ def _deep(_: bytes) -> bytes:
     return b"[" * 100_000
 
 
-@pytest.mark.parametrize(
-    "damage", slow_except((_cut, _changed), (_cut, _longer, _changed, _empty, _binary, _deep))
-)
-def test_a_file_that_was_changed_attaches_nothing(
-    archive: Archive, damage: Callable[[bytes], bytes]
-) -> None:
+def test_a_file_that_was_changed_attaches_nothing(archive: Archive) -> None:
     before = archive.rows()
     archive.does("archive", "1", "--to", "old")
     gone = archive.rows()
     whole = archive.file().read_bytes()
-    archive.file().write_bytes(damage(whole))
-    said = archive.does("attach", archive.file(), code=2)
-    assert str(archive.file()) in said
-    assert archive.rows() == gone
-    assert "archived events changed" in archive.does("verify", "--archive", "old", code=1)
+    for damage in (_cut, _longer, _changed, _empty, _binary, _deep):
+        archive.file().write_bytes(damage(whole))
+        said = archive.does("attach", archive.file(), code=2)
+        assert str(archive.file()) in said, damage
+        assert archive.rows() == gone, damage
+        said = archive.does("verify", "--archive", "old", code=1)
+        assert "archived events changed" in said, damage
     archive.file().write_bytes(whole)
     archive.does("attach", archive.file())
     assert archive.rows() == before
@@ -77,7 +73,7 @@ def test_a_good_file_of_the_run_that_is_not_the_one_on_record(archive: Archive) 
     assert "not the archive of a run" in archive.does("verify", "--archive", "two.evidence", code=2)
 
 
-def test_a_file_of_another_database(archive: Archive, recorded_log: object) -> None:
+def test_a_file_of_another_database(archive: Archive) -> None:
     archive.does("archive", "1", "--to", "old")
     lines = archive.file().read_bytes().split(b"\n")
     manifest = json.loads(lines[1])
@@ -140,7 +136,7 @@ def test_a_run_that_somebody_holds_and_two_at_once(archive: Archive) -> None:
             except InvalidInput:
                 said_by.append("refused")
 
-    threads = [threading.Thread(target=one) for _ in range(4)]
+    threads = [threading.Thread(target=one) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -206,7 +202,6 @@ _BY_HAND: dict[str, LiteralString] = {
     "WHERE topic = 'Scored'",
     "one that is gone": "DELETE FROM failproof.archived_events "
     "WHERE notification_id = (SELECT max(notification_id) FROM failproof.archived_events)",
-    "all that is kept": "DELETE FROM failproof.archived_events",
     "rows that nobody archived": "WITH gone AS (DELETE FROM failproof.events WHERE run_id = "
     "(SELECT run_id FROM failproof.run_list WHERE run_number = 2) AND originator_id <> run_id "
     "RETURNING *) INSERT INTO failproof.archived_events SELECT notification_id, originator_id, "
@@ -231,10 +226,7 @@ def _by_hand(archive: Archive, statement: LiteralString) -> None:
             )
 
 
-@pytest.mark.parametrize("options", [(), ("--incremental",)], ids=["whole", "incremental"])
-def test_a_row_that_is_missing_is_never_taken_for_an_archived_one(
-    archive: Archive, options: tuple[str, ...]
-) -> None:
+def test_a_row_that_is_missing_is_never_taken_for_an_archived_one(archive: Archive) -> None:
     archive.does("archive", "1", "--to", "old")
     told = json.loads(archive.does("verify", "--json"))
     [(position,)] = archive.query(
@@ -245,10 +237,11 @@ def test_a_row_that_is_missing_is_never_taken_for_an_archived_one(
         "DELETE FROM failproof.events WHERE notification_id = "
         "(SELECT max(notification_id) FROM failproof.events WHERE topic = 'Scored')",
     )
-    said = json.loads(archive.does("verify", "--json", *options, code=1))
-    named = [(each["kind"], each["position"]) for each in said["findings"]]
-    assert named == [("row missing or hidden", position)]
-    assert (said["archived"], said["events"]) == (told["archived"], told["events"] - 1)
+    for options in (("--incremental",), ()):
+        said = json.loads(archive.does("verify", "--json", *options, code=1))
+        named = [(each["kind"], each["position"]) for each in said["findings"]]
+        assert named == [("row missing or hidden", position)], options
+        assert (said["archived"], said["events"]) == (told["archived"], told["events"] - 1)
 
 
 _AT_ONCE = ("a leaf that is kept", "what kind it was", "rows that nobody archived")
