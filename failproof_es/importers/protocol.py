@@ -142,6 +142,9 @@ class ImportedCase:
     """`S0` to `S3`; `None` if the source has none."""
     refusal: bool | None = None
     """Whether the answer must refuse, or must not; a program decides it. `None`: neither."""
+    is_stated_in_checks: bool = False
+    """Whether the dialect `checks` states it, even if one expected text or pattern would do: then
+    the cases of one source are in fewer suites."""
 
 
 @dataclass(frozen=True, slots=True)

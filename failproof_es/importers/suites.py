@@ -120,7 +120,7 @@ def _documents(
     case: ImportedCase, name: str, findings: Findings
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the name of the file and the document of the case in each dialect that it needs."""
-    judged = bool(case.criteria or case.refused)
+    judged = _is_judged(case)
     is_for_checks = _is_for_checks(case)
     try:
         if is_for_checks:
@@ -140,6 +140,10 @@ def _documents(
         yield JUDGED, _redteam_document(case, name)
 
 
+def _is_judged(case: ImportedCase) -> bool:
+    return bool(case.criteria or case.refused)
+
+
 def _is_for_checks(case: ImportedCase) -> bool:
     """Whether the dialect `checks` states the case, where a pattern would hide what was expected.
 
@@ -147,6 +151,8 @@ def _is_for_checks(case: ImportedCase) -> bool:
     answer must be JSON, too, which no pattern says.
     """
     checks = case.checks
+    if case.is_stated_in_checks and case.refusal is None:
+        return bool(checks) or not _is_judged(case)
     is_compound = len(checks) > 1 or any(check.negated for check in checks)
     is_json = any(check.kind == "json" for check in checks)
     return is_json or (is_compound and not case.refusal)

@@ -216,6 +216,7 @@ class _CaseWriter:
             attributes.suite,
             attributes.severity,
             expected.refusal,
+            is_stated_in_checks=True,
         )
 
     def _turns_of_matrix(self, variables: Mapping[str, Any]) -> tuple[Turn, ...]:

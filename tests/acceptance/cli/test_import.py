@@ -173,12 +173,12 @@ def test_an_edited_prompt_of_promptfoo_is_compared_with_the_run_before(
             "tests: [{vars: {q: number 1}, assert: [{type: contains, value: number}]}]\n"
         )
         made = ("import", "promptfoo", ".", "-o", "out", "--force", *model)
-        for command in (made, ("start", "out/run.yaml", "--quiet")):
+        for command in (made, ("start", "out/checked.yaml", "--quiet")):
             done = invoke(store.url, *command, cwd=tmp_path)
             assert done.exit_code == 0, done.output
             if command is made and number == 2:
-                assert "kept in out/run.yaml, without comments: gates" in done.stderr
-        with (tmp_path / "out/run.yaml").open("a") as configuration:
+                assert "kept in out/checked.yaml, without comments: gates" in done.stderr
+        with (tmp_path / "out/checked.yaml").open("a") as configuration:
             configuration.write("gates: {max_unscored_rate: 1.0}\n" if number == 1 else "")
         shown = invoke(store.url, "show", str(number), "--json", cwd=tmp_path)
         assert json.loads(shown.stdout)["counts"]["scored"] == 1

@@ -34,7 +34,7 @@ def test_a_model_whose_settings_are_none_here_is_left_out_and_its_key_is_not_rep
     )
     with CaseImport("promptfoo", tmp_path, tmp_path / "out") as importing:
         found = prepared(importing)
-        [staged] = [each.staged for each in found.files if each.path.name == "run.yaml"]
+        [staged] = [each.staged for each in found.files if each.path.suffix == ".yaml"]
         [model] = load_configuration(staged).configuration.models
         text = staged.read_text()
     assert (model.model, model.api_key_env) == ("m-4", "MY_KEY")
@@ -82,9 +82,9 @@ def test_a_configuration_names_its_run_and_suite_by_its_description(
     )
     with CaseImport("promptfoo", tmp_path / "tweets", tmp_path / "out", name) as importing:
         staged = {each.path.name: each.staged for each in prepared(importing).files}
-        configuration = load_configuration(staged["run.yaml"]).configuration
-        case = json.loads(staged["cases.jsonl"].read_text())
-    assert (configuration.test_run.name, case["suite_id"]) == (named, named)
+        configuration = load_configuration(staged["checked.yaml"]).configuration
+        case = json.loads(staged["checked.jsonl"].read_text())
+    assert (configuration.test_run.name, case["suite"]) == (named, named)
 
 
 def test_suites_of_our_own_keep_their_folders_and_links_do_not_lead_out(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_what_a_model_grades_is_for_judges_and_people(tmp_path: Path) -> None:
         "must_not_do": ["is rude"],
         "pass_criteria": ["is y"],
     }
-    assert suites["cases.jsonl"][0]["expected_response"] == "b"
+    assert suites["checked.jsonl"][0]["checks"] == [{"kind": "contains", "values": ["b"]}]
 
 
 @pytest.mark.parametrize(
@@ -308,8 +308,11 @@ def test_ids_suites_severities_and_lists_come_over(tmp_path: Path) -> None:
         ("test-4", None, None, ("severity:dire",)),
     ]
     assert [line.split(" ")[1] for line in found.lost] == ["severity:", "area:"]
-    documents = written(found.cases, tmp_path / "out")["cases.jsonl"]
-    assert [document.get("severity_expectation") for document in documents[:2]] == ["S0", "S3"]
+    documents = written(found.cases, tmp_path / "out")["checked.jsonl"]
+    assert [document.get("tags") for document in documents] == [
+        list(case.tags) or None for case in found.cases
+    ]
+    assert [document["suite"] for document in documents[:3]] == ["geo", "geo", "made"]
     graded = [replace(case, criteria=("is kind",)) for case in found.cases[1:3]]
     judged = written(graded, tmp_path / "graded")["judged.jsonl"]
     assert [document["category"] for document in judged] == ["geo", "made"]
@@ -423,10 +426,10 @@ def test_what_promptfoo_init_writes(tmp_path: Path) -> None:
     suites = written(found.cases, tmp_path / "out", found.findings)
     ids = {name: [each.get("case_id", each.get("id")) for each in suites[name]] for name in suites}
     assert ids == {
-        "cases.jsonl": ["test-1", "test-2"],
+        "checked.jsonl": ["test-1", "test-2"],
         "judged.jsonl": ["test-3"],
     }
-    assert suites["cases.jsonl"][1]["prompt"] == "avocado toast"
+    assert suites["checked.jsonl"][1]["messages"][0]["content"] == "avocado toast"
     assert found.findings.prompts["prompt-2"] == {
         "user": "Write a concise, funny tweet about {prompt}"
     }
