@@ -23,6 +23,7 @@ from failproof_es.models.single_attempt import send_once
 from failproof_es.problems import InvalidInput
 from failproof_es.support.entry_points import EntryPoints
 from projections.installed import OFFERED
+from tests.every import every
 from tests.plugin_packages import install, look_again
 from tests.unit.engine.test_evaluating_at_a_limit import (
     Recorded,
@@ -160,7 +161,7 @@ def test_what_a_scorer_changes_shows_nowhere() -> None:
     assert CASE.model_dump_json() == before and found.details == {"choice": "B"}
 
 
-@pytest.mark.parametrize("returned", [float("nan"), float("inf"), "1", None, {"a": float("nan")}])
+@every("returned", [float("nan"), float("inf"), "1", None, {"a": float("nan")}])
 def test_what_is_no_finite_number_ends_the_evaluation_without_a_score(returned: Any) -> None:
     score = graded(Numbers(returned), Classification("pass", {}, "c", "1"))
     assert isinstance(score, Failure) and score.kind == "scorer_failed"
@@ -186,7 +187,7 @@ class Raises(Wire):
         raise self._error
 
 
-@pytest.mark.parametrize(
+@every(
     ("provider", "kind", "disposition"),
     [
         (Stuck(), "timeout", "transient"),
@@ -194,7 +195,6 @@ class Raises(Wire):
         (Raises(TimeoutError("its own")), "client_exception", "final"),
         (Raises(ModelError("overloaded", "m", "deferred")), "overloaded", "deferred"),
     ],
-    ids=["stuck", "raises", "time-out", "as-promised"],
 )
 def test_an_attempt_ends_in_an_answer_or_a_model_error(
     provider: Any, kind: str, disposition: str
@@ -204,7 +204,7 @@ def test_an_attempt_ends_in_an_answer_or_a_model_error(
     assert (raised.value.kind, raised.value.disposition) == (kind, disposition)
 
 
-@pytest.mark.parametrize("wire", [Stuck(), Raises(ValueError("oh"))], ids=["stuck", "raises"])
+@every("wire", [Stuck(), Raises(ValueError("oh"))])
 def test_a_provider_that_breaks_its_promise_ends_its_evaluation_and_no_run(wire: Wire) -> None:
     async def work(gate: ConcurrencyLimiter) -> None:
         journal = Recorded()

@@ -10,9 +10,10 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+
+from tests.every import every
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -62,7 +63,7 @@ def broken(page: Path, text: str) -> Iterator[str]:
             yield link
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@every("page", PAGES)
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     assert list(broken(page, page.read_text("utf-8"))) == []
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from failproof_es.events import EVENTS, Event
 from failproof_es.problem_codes import CODES
+from tests.every import every
 from tools import (
     events_reference,
     problems_reference,
@@ -34,14 +33,14 @@ PAGES: dict[str, tuple[str, Callable[[], str]]] = {
 }
 
 
-@pytest.mark.parametrize("page", list(PAGES))
+@every("page", list(PAGES))
 def test_the_committed_page_is_what_the_generator_prints(page: str) -> None:
     module, reference = PAGES[page]
     command = f"python -m {module} > docs/reference/{page}"
     assert (REFERENCE / page).read_text("utf-8") == reference(), f"write it anew: {command}"
 
 
-@pytest.mark.parametrize("kind", EVENTS.values(), ids=list(EVENTS))
+@every("kind", EVENTS.values())
 def test_every_field_of_every_event_is_on_the_page(kind: type[Event]) -> None:
     section = (REFERENCE / "events.md").read_text("utf-8").split(f"\n### {kind.__name__}\n")[1]
     section = section.split("\n##")[0]
@@ -49,7 +48,7 @@ def test_every_field_of_every_event_is_on_the_page(kind: type[Event]) -> None:
         assert f"| `{field}` |" in section
 
 
-@pytest.mark.parametrize("kind", EVENTS.values(), ids=list(EVENTS))
+@every("kind", EVENTS.values())
 def test_every_measured_number_says_its_unit(kind: type[Event]) -> None:
     said = documented_fields(kind)
     for field, about in kind.model_fields.items():

@@ -12,6 +12,7 @@ from failproof_es.library.evaluating import load
 from failproof_es.models.trust.permissions import permissions_of
 from failproof_es.models.trust.remembered import permissions_here
 from failproof_es.problems import InvalidInput
+from tests.every import every
 
 CONFIGURATION = {
     "test_run": {"name": "t"},
@@ -34,8 +35,8 @@ TAKES_LIST: dict[str, tuple[Callable[[Any], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("wrong", ["A=b", b"A=b", {"A": "b"}, None, 7, ["A=b", 7]], ids=repr)
-@pytest.mark.parametrize("which", TAKES_LIST)
+@every("wrong", ["A=b", b"A=b", {"A": "b"}, None, 7, ["A=b", 7]])
+@every("which", TAKES_LIST)
 def test_what_is_no_list_of_texts_is_one_error_that_says_what_to_write(
     which: str, wrong: Any
 ) -> None:
@@ -48,7 +49,7 @@ def test_what_is_no_list_of_texts_is_one_error_that_says_what_to_write(
     assert problem.remedy == f'write {problem.field}=["{example}"]'
 
 
-@pytest.mark.parametrize("kind", [list, tuple])
+@every("kind", [list, tuple])
 def test_a_list_or_a_tuple_is_taken(kind: Callable[[list[str]], Any]) -> None:
     permissions = permissions_of(kind(["A=b", "C=d"]), kind(["m:N"]))
     assert len(permissions.pairs) == 2 and permissions.classes == {"m:N"}

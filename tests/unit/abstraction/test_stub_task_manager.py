@@ -13,6 +13,7 @@ from failproof_es.abstraction.notices import FINAL, Notice
 from failproof_es.abstraction.task_manager_api import TaskManagerApi
 from failproof_es.abstraction.testing import StubTaskManager
 from failproof_es.abstraction.types import BenchmarkTask, ExpectedAnswer
+from tests.every import every
 
 TASK = BenchmarkTask("t", "What?", ExpectedAnswer("a", "b", "c"), "d")
 
@@ -47,7 +48,7 @@ class Panel:
         self.ended.append(notice.event)
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(BenchmarkEvent)))
+@every("order", list(itertools.permutations(BenchmarkEvent)))
 def test_in_every_order_of_events_exactly_one_final_one_arrives_and_nothing_after_it(
     order: tuple[BenchmarkEvent, ...],
 ) -> None:

@@ -20,6 +20,7 @@ from failproof_es.store.errors import ReadOnlyLog, UnreadableEvent, UnreadableSt
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import RunBusy
+from tests.every import every
 from tests.unit.event_samples import SAMPLES
 
 [SAMPLE_OF_RUN_VALIDATED] = [each for each in SAMPLES if isinstance(each, RunValidated)]
@@ -43,7 +44,7 @@ def outcome(
     )
 
 
-@pytest.mark.parametrize(
+@every(
     ("result", "code"),
     [
         (outcome("completed"), 0),
@@ -139,13 +140,13 @@ URLS = {
 }
 
 
-@pytest.mark.parametrize("url", URLS)
+@every("url", URLS)
 def test_of_a_database_url_only_what_is_harmless_is_shown(url: str) -> None:
     assert mask_url(url) == URLS[url]
     assert "sesame" not in mask_message(f"cannot reach {url}: refused")
 
 
-@pytest.mark.parametrize(
+@every(
     "url",
     [
         "postgresql://me:open sesame@db.example/log",

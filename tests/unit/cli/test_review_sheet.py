@@ -30,6 +30,7 @@ from failproof_es.events import ItemVerdict, ReviewedItem
 from failproof_es.events.line import describe_verdict
 from failproof_es.problems import Problems
 from failproof_es.support.spreadsheet import escaped, unescaped
+from tests.every import every
 from tests.unit.engine.test_review_comparison import CASE, KEY, review
 
 FILE = Path("r.csv")
@@ -45,7 +46,7 @@ def test_an_escaped_cell_is_no_formula_and_comes_back(cell: str) -> None:
     assert unescaped(escaped(cell)) == cell
 
 
-@pytest.mark.parametrize("cell", ["=1", " +1", "\t-1", "\n@a", "＝1", "'", "''=", "'=1"])
+@every("cell", ["=1", " +1", "\t-1", "\n@a", "＝1", "'", "''=", "'=1"])
 def test_what_begins_like_a_formula_stands_behind_an_apostrophe(cell: str) -> None:
     assert escaped(cell) == f"'{cell}"
 
@@ -112,8 +113,8 @@ def test_every_row_names_its_sheet_and_the_verdicts_that_it_takes() -> None:
     ]
 
 
-@pytest.mark.parametrize("item", ["must_do.1", "must_not_do.1", "pass_criteria.1"])
-@pytest.mark.parametrize("verdict", ["met", "not_met", "happened", "did_not_happen"])
+@every("item", ["must_do.1", "must_not_do.1", "pass_criteria.1"])
+@every("verdict", ["met", "not_met", "happened", "did_not_happen"])
 def test_an_item_of_any_kind_happened_or_did_not(item: str, verdict: ItemVerdict) -> None:
     forbidden, said = item == "must_not_do.1", "happen" in verdict
     if forbidden and not said:
@@ -128,7 +129,7 @@ def test_an_item_of_any_kind_happened_or_did_not(item: str, verdict: ItemVerdict
             ReviewedItem(item=item, verdict=verdict)
 
 
-@pytest.mark.parametrize(
+@every(
     ("content", "place", "code"),
     [
         (b"\xff\xfe", "1", "not-utf8"),
@@ -190,7 +191,7 @@ def test_answers_may_be_shortened_as_long_as_they_mean_one_thing() -> None:
             severity(ambiguous)
 
 
-@pytest.mark.parametrize("wrong", ["", " ", "a\nb", "\x1b", "\u202e", "x" * 201, "\udc80"])
+@every("wrong", ["", " ", "a\nb", "\x1b", "\u202e", "x" * 201, "\udc80"])
 def test_a_name_shows_what_it_holds(wrong: str) -> None:
     with pytest.raises(InvalidAnswer):
         name(wrong)

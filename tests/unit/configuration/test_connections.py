@@ -10,6 +10,7 @@ import pytest
 from failproof_es.configuration.connections import override_connections
 from failproof_es.configuration.schema import Configuration
 from failproof_es.problems import InvalidInput
+from tests.every import every
 
 HERE, THERE = "http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"
 
@@ -72,7 +73,7 @@ def test_several_judges_may_be_reached_elsewhere_each() -> None:
     assert found.changed == {"judges[1].base_url": THERE}
 
 
-@pytest.mark.parametrize(
+@every(
     "setting",
     [
         "models.0.temperature=1", "models.0.model=other", "models.0.max_tokens=5",
@@ -93,7 +94,7 @@ def test_what_changes_what_is_asked_is_refused_and_told_what_may_be_set(setting:
     )
 
 
-@pytest.mark.parametrize(
+@every(
     "setting",
     ["nonsense", "models.0.base_url", "models.0.base_url=ftp://x", "models.0.base_url=null",
      "models.0.base_url=http://user:secret-password@127.0.0.1/v1", "models.2.base_url=http://x",

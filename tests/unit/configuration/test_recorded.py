@@ -15,6 +15,7 @@ from failproof_es.configuration.schema import JudgingSection
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.events import RunStarted
 from failproof_es.support.shipped import configuration_names
+from tests.every import every
 from tests.unit.event_samples import SAMPLES
 
 SECTIONS = ("test_run", "prompts", "execution", "judging", "output", "gates")
@@ -25,7 +26,7 @@ def started(configuration: dict[str, Any]) -> RunStarted:
     return example.model_copy(update={"configuration": configuration})
 
 
-@pytest.mark.parametrize("name", sorted(configuration_names()))
+@every("name", sorted(configuration_names()))
 def test_every_section_of_a_configuration_that_ships_comes_back(name: str) -> None:
     loaded = load_configuration(Path(name))
     recorded = recorded_configuration(started(loaded.resolved()))
@@ -49,14 +50,14 @@ def test_a_value_that_only_the_limits_of_today_refuse_stays_as_it_was() -> None:
     assert (recorded.output.file.path, recorded.output.file.checkpoint_every) == ("x", 2**63)
 
 
-@pytest.mark.parametrize(("repetitions", "planned"), [(1, 4), (2, 4), (2, 8)])
+@every(("repetitions", "planned"), [(1, 4), (2, 4), (2, 8)])
 def test_what_a_run_planned_says_how_often_it_asks(repetitions: int, planned: int) -> None:
     run = started({"execution": {"repetitions": repetitions}})
     run = run.model_copy(update={"models": run.models[:1], "planned_evaluations": planned})
     assert (run.planned_cases, repetitions_of(run)) == (2, repetitions)
 
 
-@pytest.mark.parametrize("repetitions", [-5, 0, 3, 10**15, 2**63])
+@every("repetitions", [-5, 0, 3, 10**15, 2**63])
 def test_repetitions_beyond_the_plan_would_be_read_without_end(repetitions: int) -> None:
     run = started({"execution": {"repetitions": repetitions}})
     run = run.model_copy(update={"models": run.models[:1]})
@@ -64,7 +65,7 @@ def test_repetitions_beyond_the_plan_would_be_read_without_end(repetitions: int)
         repetitions_of(run)
 
 
-@pytest.mark.parametrize("name", ["", "odd name: \u2028!"])
+@every("name", ["", "odd name: \u2028!"])
 def test_a_name_that_only_the_rules_of_today_refuse_stays_as_it_was(name: str) -> None:
     assert recorded_configuration(started({"test_run": {"name": name}})).test_run.name == name
 
@@ -89,7 +90,7 @@ def test_the_time_of_a_run_is_a_time() -> None:
     assert recorded.test_run.timestamp == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@every(
     ("written", "place"),
     [
         ({"execution": {"repetitions": "many"}}, "execution.repetitions"),
@@ -113,7 +114,7 @@ def nested(levels: int) -> dict[str, Any]:
     return value
 
 
-@pytest.mark.parametrize("levels", [253, 254, 255, 256, 257, 1000])
+@every("levels", [253, 254, 255, 256, 257, 1000])
 def test_what_is_nested_too_deeply_is_in_the_way_of_its_own_section_only(levels: int) -> None:
     """The log's reader takes what its writer does not."""
     deep = nested(levels)

@@ -31,6 +31,7 @@ from failproof_es.reading import cases_by_result
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.result_conditions import CHOICES, Conditions
 from tests.coded import coded
+from tests.every import every
 
 MODEL = {"provider": "openai", "base_url": "http://127.0.0.1:9/v1", "model": "m"}
 
@@ -307,7 +308,7 @@ def test_a_key_of_ones_own_is_one_that_no_other_entry_has(
     assert coded(refused.value) == said
 
 
-@pytest.mark.parametrize(
+@every(
     ("filters", "limit", "words"),
     [
         ({"tags": None}, None, None),
@@ -326,7 +327,7 @@ def test_filters_are_part_of_what_a_run_asked(
     assert describe_recorded_part(selection, configuration, 3, 1) == words
 
 
-@pytest.mark.parametrize(
+@every(
     ("selection", "words"),
     [
         (None, "3 of 1,081 cases: only cases with tags a (prompts.filters)"),

@@ -18,6 +18,7 @@ from failproof_es.events import (
     Event,
     topics,
 )
+from tests.every import every
 from tests.unit.core.damage import DAMAGES, OTHER_RUN
 from tests.unit.event_samples import SAMPLES
 from tests.unit.histories import KEY
@@ -111,7 +112,7 @@ def may_be(kinds: tuple[str, ...]) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
+@every(
     ("kinds", "rule"),
     [
         ((*PLAN, "RunStarted"), "has started already"),
@@ -150,7 +151,7 @@ def follow(events: Sequence[Event]) -> None:
         state = evolve_operations(state, event, RUN)
 
 
-@pytest.mark.parametrize(
+@every(
     "kinds",
     [
         CHECKED,
@@ -174,12 +175,12 @@ BEFORE = {
 """What some of them follow."""
 
 
-@pytest.mark.parametrize("kind", topics("operations"))
+@every("kind", topics("operations"))
 def test_every_event_that_declares_it_may_stand_beside_a_run(kind: str) -> None:
     follow(beside(*BEFORE.get(kind, ()), kind))
 
 
-@pytest.mark.parametrize(
+@every(
     "events",
     [
         beside("ValidationPassed"),
@@ -219,7 +220,7 @@ def test_a_review_is_of_its_own_evaluation() -> None:
             next_review_version(0, review.model_copy(update=change), RUN, KEY.evaluation_id)
 
 
-@pytest.mark.parametrize(
+@every(
     ("models", "limits"),
     [
         ([("a",), ("a",)], [("a",)]),
@@ -256,7 +257,7 @@ def test_a_run_in_brief_says_what_its_whole_stream_says(
         assert getattr(brief, name) == getattr(whole, name), name
 
 
-@pytest.mark.parametrize("kinds", [
+@every("kinds", [
     ("RunCompleted",), ("RunStarted", "RunCompleted", "RunFailed"), ("RunStarted", "RunStarted"),
     ("RunStarted", "RunCompleted", "RunPaused"), (),
 ])  # fmt: skip

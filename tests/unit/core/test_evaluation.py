@@ -42,6 +42,7 @@ from failproof_es.events import (
     RunPaused,
     Scored,
 )
+from tests.every import every
 from tests.unit.event_samples import SAMPLES
 from tests.unit.histories import BEGIN, KEY, History, PlainDialect, a_case, lived
 
@@ -252,7 +253,7 @@ def test_given_a_judgement_and_an_error_that_voids_it_then_it_is_not_scored() ->
     assert isinstance(action, ReadJudgement) and isinstance(action.answer, Failure)
 
 
-@pytest.mark.parametrize(
+@every(
     "history",
     [
         History().answered(),
@@ -340,9 +341,7 @@ def test_given_an_evaluation_carried_over_then_it_is_done() -> None:
     assert isinstance(after(History().carried_over()), Done)
 
 
-@pytest.mark.parametrize(
-    "history", [History().sent().carried_over(), History().carried_over().sent()]
-)
+@every("history", [History().sent().carried_over(), History().carried_over().sent()])
 def test_given_what_began_here_then_it_is_never_carried_over_too(history: History) -> None:
     with pytest.raises(ImpossibleHistory):
         fold(history.events)
@@ -359,7 +358,7 @@ def test_the_first_event_says_which_evaluation_it_is_and_when_it_began() -> None
     assert ended.finished_at == BEGIN + timedelta(milliseconds=4)
 
 
-@pytest.mark.parametrize(
+@every(
     "other",
     [{"run_id": UUID(int=9)}, {"prompt_id": UUID(int=9)}, {"model_key": "x"}, {"repetition": 2}],
 )

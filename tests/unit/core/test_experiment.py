@@ -10,6 +10,7 @@ import pytest
 from failproof_es.core import experiment
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.experiment import RunQuestions, canonical, find_related
+from tests.every import every
 
 CASE = Case(
     dialect="failproof", case_id="c-1", suite_id="s", turns=(Turn(role="user", content="What?"),),
@@ -62,7 +63,7 @@ SAME = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("started", SAME.values(), ids=SAME)
+@every("started", SAME.values())
 def test_what_does_not_change_what_is_asked_makes_no_other_experiment(
     started: dict[str, Any],
 ) -> None:
@@ -81,7 +82,7 @@ OTHER = {
 }
 
 
-@pytest.mark.parametrize("started", OTHER.values(), ids=OTHER)
+@every("started", OTHER.values())
 def test_what_changes_what_is_asked_of_whom_makes_another_experiment(
     started: dict[str, Any],
 ) -> None:
@@ -95,7 +96,7 @@ def test_the_rule_of_several_judges_is_part_of_the_experiment() -> None:
     assert digest(with_(judges=two)) == digest(with_(judges=two[::-1]))
 
 
-@pytest.mark.parametrize(
+@every(
     ("changes", "same"),
     [
         ({"case_id": "c-2"}, True),
@@ -168,7 +169,7 @@ def test_attempts_are_the_runs_of_one_experiment() -> None:
     assert numbers(own, later, first) == ([1, 3, 4], {})
 
 
-@pytest.mark.parametrize(
+@every(
     ("theirs", "shared"),
     [("abcd", 4), ("abc", 3), ("abxy", 2), ("axyz", 0), ("a", 1), ("ax", 1), ("abcdefghijk", 4)],
 )

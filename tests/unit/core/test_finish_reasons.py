@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from failproof_es.core.finish_reasons import (
     word_or_none,
     worse,
 )
+from tests.every import every
 
 WORDS: dict[Meaning, tuple[str, ...]] = {
     "complete": (
@@ -48,7 +48,7 @@ PAIRS = [(word, meaning) for meaning, words in WORDS.items() for word in words]
 KNOWN = [(word, meaning) for word, meaning in PAIRS if meaning != "unknown" and "." not in word]
 
 
-@pytest.mark.parametrize(("word", "meaning"), PAIRS)
+@every(("word", "meaning"), PAIRS)
 def test_a_word_means_one_thing_whatever_protocol_it_comes_by(word: str, meaning: Meaning) -> None:
     assert meaning_of(word) == meaning
 
@@ -69,13 +69,13 @@ def test_a_word_that_nobody_listed_has_no_known_meaning(word: str) -> None:
     assert meaning_of(word) == "unknown" or not word.strip()
 
 
-@pytest.mark.parametrize("nothing", [None, "", " ", "null", "NULL", "None"])
+@every("nothing", [None, "", " ", "null", "NULL", "None"])
 def test_a_server_that_gives_no_word_says_nothing_against_its_answer(nothing: str | None) -> None:
     assert word_or_none(nothing) is None
     assert meaning_of(nothing) == "complete"
 
 
-@pytest.mark.parametrize(("word", "meaning"), PAIRS)
+@every(("word", "meaning"), PAIRS)
 def test_a_common_word_means_the_same_and_an_uncommon_one_stays_as_it_came(
     word: str, meaning: Meaning
 ) -> None:

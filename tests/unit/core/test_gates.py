@@ -33,6 +33,7 @@ from failproof_es.gates import (
     limits_at_the_end,
     limits_by_people,
 )
+from tests.every import every
 from tests.unit.histories import KEY, History
 from tests.unit.summaries import abandoned_outcome, scored_outcome, summary_of, that_took
 
@@ -91,7 +92,7 @@ def test_without_gates_nothing_is_judged() -> None:
     assert judge_gates(Gates(), tally((a_case(), scored(0.0)))) == {}
 
 
-@pytest.mark.parametrize(("limit", "met"), [(0.5, True), (0.51, False)])
+@every(("limit", "met"), [(0.5, True), (0.51, False)])
 def test_accuracy_is_of_what_was_scored(limit: float, met: bool) -> None:
     counted = tally(
         (a_case(), scored(1.0)),
@@ -123,7 +124,7 @@ def test_a_suite_of_which_nothing_was_scored_is_not_met() -> None:
     assert (gate["measured"], gate["of"], gate["met"]) == (None, 0, False)
 
 
-@pytest.mark.parametrize(
+@every(
     "limits",
     [
         Gates(min_accuracy=0.0),
@@ -155,7 +156,7 @@ def test_a_failure_at_a_named_severity_is_one_too_many() -> None:
     assert failures(["S0"], passed, failed, elsewhere)["met"] is True
 
 
-@pytest.mark.parametrize(
+@every(
     ("case", "is_counted"),
     [
         (a_case(severity="critical"), True),
@@ -176,7 +177,7 @@ def test_what_failed_is_what_its_dialect_says_whatever_its_accuracy() -> None:
     assert (gate["measured"], gate["met"]) == (1, False)
 
 
-@pytest.mark.parametrize("evaluation", [abandoned(), scored(None)])
+@every("evaluation", [abandoned(), scored(None)])
 def test_what_has_no_score_has_not_shown_that_it_is_no_failure(
     evaluation: EvaluationOutcome,
 ) -> None:
@@ -198,7 +199,7 @@ def test_no_case_of_a_severity_is_no_proof() -> None:
     assert gate["met"] is False and gate["measured"] is None
 
 
-@pytest.mark.parametrize(
+@every(
     ("cost", "met"), [(Decimal("0.3"), True), (Decimal("0.30000001"), False), (Decimal(0), True)]
 )
 def test_what_it_took_is_compared_to_the_cent_and_beyond(cost: Decimal, met: bool) -> None:
@@ -224,7 +225,7 @@ def change(difference: float, interval: tuple[float, float] | None, pairs: int =
     return Change("m", pairs, pairs, 0, difference, interval)
 
 
-@pytest.mark.parametrize(
+@every(
     ("found", "met", "cannot_tell"),
     [
         (change(-0.1, (-0.2, -0.06)), False, False),
@@ -248,7 +249,7 @@ def test_a_loss_beyond_the_margin_must_be_excluded(
     assert ("cannot tell" in gate.get("why", "")) is cannot_tell
 
 
-@pytest.mark.parametrize(
+@every(
     ("if_failed", "met"),
     [((-0.05, 0.0), True), ((-0.06, 0.0), False), ((-0.3, -0.1), False), (None, False)],
 )
@@ -276,9 +277,7 @@ def test_a_gate_that_cannot_tell_says_how_many_cases_would() -> None:
     assert only(judge_gates(wider, tally(), changes=[found]))["met"]
 
 
-@pytest.mark.parametrize(
-    ("limit", "low", "met"), [(0.5, 0.5, True), (0.5, 0.4, False), (0.8, 0.7, False)]
-)
+@every(("limit", "low", "met"), [(0.5, 0.5, True), (0.5, 0.4, False), (0.8, 0.7, False)])
 def test_the_lower_end_is_judged_where_a_configuration_says_so(
     limit: float, low: float, met: bool
 ) -> None:
@@ -331,7 +330,7 @@ BAD = ((a_case(severity="S0", category="safety"), scored(0.0)),) * 9
 LOST = ((a_case(severity="S0", category="safety"), abandoned()),) * 9
 
 
-@pytest.mark.parametrize(
+@every(
     ("limits", "of_worse"),
     [
         (Gates(min_accuracy=0.5), BAD),
@@ -386,7 +385,7 @@ def test_nine_of_ten_tenths_are_nine_tenths_in_any_order() -> None:
         assert mean(order) == fmean(tenths)
 
 
-@pytest.mark.parametrize(
+@every(
     ("gate", "phrase"),
     [
         ({"limit": 0.9, "measured": 15 / 16, "of": 1240}, "g 0.9: measured 0.9375 over 1,240"),
@@ -402,7 +401,7 @@ def test_a_gate_is_told_in_one_phrase(gate: dict[str, Any], phrase: str) -> None
     assert describe_gate("g", gate) == phrase
 
 
-@pytest.mark.parametrize(
+@every(
     "gates",
     [
         {"no_failures_at": ["S9"]},
@@ -448,7 +447,7 @@ KINDS = ("truncated", "content_filter", "grading_stopped", "judge_failed", "patt
 """Why an answer has no score: cut off, withheld, stopped, undecided, and what dialects say."""
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@every("kind", KINDS)
 def test_whatever_takes_nine_of_ten_answers_out_of_the_score_misses_the_default_gate(
     kind: str,
 ) -> None:
@@ -462,12 +461,12 @@ def test_whatever_takes_nine_of_ten_answers_out_of_the_score_misses_the_default_
     assert "9 of 10 evaluations have no score: " in gate["why"] and "(9)" in gate["why"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("finished", "unscored", "met"),
     [(12, 1, True), (12, 2, False), (10, 1, True), (100, 10, True), (100, 11, False),
      (1, 1, False), (30, 3, True), (70, 7, True), (70, 8, False)],
 )  # fmt: skip
-@pytest.mark.parametrize("ended", [lost(), *map(answered, KINDS[:3])])
+@every("ended", [lost(), *map(answered, KINDS[:3])])
 def test_a_tenth_of_a_models_evaluations_may_have_no_score_and_no_more(
     finished: int, unscored: int, met: bool, ended: Finished
 ) -> None:
@@ -503,7 +502,7 @@ def test_a_model_that_answered_nothing_is_not_hidden_by_one_that_did() -> None:
     assert judged["max_unscored_rate.down"]["why"].endswith("nothing was scored")
 
 
-@pytest.mark.parametrize(
+@every(
     ("limit", "losses", "met"),
     [(0.5, 6, True), (0.5, 7, False), (0.0, 1, False), (0.5, 12, False), (1.0, 12, True)],
 )
@@ -623,7 +622,7 @@ WHOLE: dict[str, Any] = {"items": []}
 PARTIAL: dict[str, Any] = {"items": [{"item": "i", "void": "quotes nothing"}]}
 
 
-@pytest.mark.parametrize(
+@every(
     ("verdicts", "kind", "group"),
     [
         ((None, WHOLE), "judge_failed", "no_verdict"),

@@ -19,12 +19,13 @@ from failproof_es.core.sharding.shards import (
     shard_pieces,
     shard_size,
 )
+from tests.every import every
 
 PLANS = (0, 1, 2, 15, 16, 17, 31, 32, 33, 249, 250, 251, 999, 1_000, 1_001, 3_999, 4_000, 4_001,
          4_016, 1_000_000)  # fmt: skip
 
 
-@pytest.mark.parametrize("cases", PLANS)
+@every("cases", PLANS)
 def test_every_case_is_in_one_shard_in_plan_order(cases: int) -> None:
     size = shard_size(cases)
     shards = [shard_pieces(cases, size, k) for k in range(shard_count(cases, size))]
@@ -35,14 +36,14 @@ def test_every_case_is_in_one_shard_in_plan_order(cases: int) -> None:
         assert (shards[0].start, shards[-1].stop) == (0, cases)
 
 
-@pytest.mark.parametrize("cases", PLANS)
+@every("cases", PLANS)
 def test_a_shard_is_small_and_sixteen_workers_have_work(cases: int) -> None:
     size = shard_size(cases)
     assert 1 <= size <= MOST_PIECES
     assert shard_count(cases, size) >= min(cases, WORKERS_SERVED)
 
 
-@pytest.mark.parametrize(
+@every(
     ("cases", "size", "shards"),
     [
         (0, 1, 0),
@@ -64,7 +65,7 @@ def test_the_size_is_recorded_with_runs_and_so_never_changes(
     assert (shard_size(cases), shard_count(cases, size)) == (size, shards)
 
 
-@pytest.mark.parametrize("cases", PLANS)
+@every("cases", PLANS)
 def test_a_shard_is_found_in_the_recorded_chunks(cases: int) -> None:
     size = shard_size(cases)
     wanted = sorted({0, 1, CHUNK // size - 1, CHUNK // size, shard_count(cases, size) - 1})
@@ -81,7 +82,7 @@ def test_a_shard_can_reach_over_the_edge_of_a_chunk() -> None:
     assert list(chunk_slices(range(992, 1_054))) == [(0, 992, 1_000), (1, 0, 54)]
 
 
-@pytest.mark.parametrize("shard", [-1, 17])
+@every("shard", [-1, 17])
 def test_there_is_no_shard_outside_the_plan(shard: int) -> None:
     with pytest.raises(IndexError):
         shard_pieces(1_000, 62, shard)
@@ -111,10 +112,10 @@ def held(cut: Cut, repetitions: int) -> list[tuple[int, int]]:
     ]
 
 
-@pytest.mark.parametrize("as_before", [False, True])
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 250])
-@pytest.mark.parametrize("repetitions", [1, 2, 3, 10])
-@pytest.mark.parametrize("cases", [0, 1, 2, 7])
+@every("as_before", [False, True])
+@every("size", [1, 2, 3, 5, 7, 250])
+@every("repetitions", [1, 2, 3, 10])
+@every("cases", [0, 1, 2, 7])
 def test_every_repetition_of_every_case_is_in_one_shard_in_plan_order(
     cases: int, repetitions: int, size: int, as_before: bool
 ) -> None:
@@ -134,6 +135,6 @@ def test_one_case_with_many_repetitions_is_cut() -> None:
     assert cut.part(39).repetitions(0, 10_000) == range(9_751, 10_001)
 
 
-@pytest.mark.parametrize("pieces", [0, 6, 8, 20, 22])
+@every("pieces", [0, 6, 8, 20, 22])
 def test_shards_of_another_plan_are_no_cut(pieces: int) -> None:
     assert cut_of(7, 3, pieces, 2) is None

@@ -7,7 +7,6 @@ from decimal import ROUND_DOWN, Decimal
 from typing import Any
 from uuid import UUID
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -38,6 +37,7 @@ from failproof_es.events import (
     TokenPrices,
     Usage,
 )
+from tests.every import every
 from tests.unit.event_samples import SAMPLES
 
 READ_AND_WRITTEN = ("input", "cached_input", "cache_write", "cache_write_1h", "output")
@@ -127,7 +127,7 @@ def test_a_judge_is_priced_as_itself() -> None:
     assert asked == (Decimal(3) * (2 + HIDDEN_INPUT_TOKENS) + 4 * 5) / 1_000_000
 
 
-@pytest.mark.parametrize(
+@every(
     ("parameters", "most"),
     [
         ({"max_tokens": 5}, 5),
@@ -150,7 +150,7 @@ def test_what_bounds_the_tokens_of_an_answer(parameters: dict[str, Any], most: i
     assert most_output_tokens(parameters) == most
 
 
-@pytest.mark.parametrize(
+@every(
     ("listed", "bounded"),
     [
         (None, False),
@@ -189,7 +189,7 @@ def test_a_lost_attempt_is_charged_its_worst_case() -> None:
     assert charge_of(PRICED, Decimal(1), lost) == Charge(Decimal(1), is_known=False)
 
 
-@pytest.mark.parametrize(
+@every(
     ("failed", "nothing"),
     [
         (error(429, "deferred"), True),
@@ -207,7 +207,6 @@ def test_a_lost_attempt_is_charged_its_worst_case() -> None:
         (error(None, kind="connection", latency_ms=3.0), False),
         (error(None, kind="client_exception"), False),
     ],
-    ids=str,
 )
 def test_which_errors_cost_nothing(failed: ErrorRecorded, nothing: bool) -> None:
     assert costs_nothing(failed) is nothing
@@ -325,7 +324,7 @@ def test_the_last_ceiling_that_was_set_holds() -> None:
         assert ceiling_of(Run(manifest=older)) is None
 
 
-@pytest.mark.parametrize(
+@every(
     ("amount", "text"),
     [("1", "$1.00"), ("0.5", "$0.50"), ("1234.5", "$1,234.50"), ("1.2E-7", "$0.00000012"),
      ("1E+2", "$100.00"), ("0", "$0.00")],

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from itertools import product
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.core.thoughts import split_thoughts
+from tests.every import every
 
 TAGS = [
     *((f"<{name}>", f"</{name}>") for name in ("think", "thinking", "thought", "thoughts")),
@@ -35,9 +35,9 @@ ORPHANS = [closing for _, closing in TAGS if closing not in ("<unused95>", "<cha
 DRAFT = "It could be Bergen.\nI can't say; {no}."
 
 
-@pytest.mark.parametrize(("opening", "closing"), TAGS)
-@pytest.mark.parametrize("before", ["", "\n ", "\ufeff", "\u200b", "\u2060\n\u00ad"])
-@pytest.mark.parametrize("after", ["", "\n\n"])
+@every(("opening", "closing"), TAGS)
+@every("before", ["", "\n ", "\ufeff", "\u200b", "\u2060\n\u00ad"])
+@every("after", ["", "\n\n"])
 def test_a_thought_that_opens_a_text_is_set_apart(
     opening: str, closing: str, before: str, after: str
 ) -> None:
@@ -48,13 +48,13 @@ def test_a_thought_that_opens_a_text_is_set_apart(
     assert split.thoughts == f"{before}{opening}{DRAFT}{closing}"
 
 
-@pytest.mark.parametrize(("opening", "closing"), TAGS)
+@every(("opening", "closing"), TAGS)
 def test_a_thought_that_nothing_closes_leaves_no_answer(opening: str, closing: str) -> None:
     split = split_thoughts(f"{opening}{DRAFT} Oslo")
     assert (split.text, split.is_closed) == ("", False)
 
 
-@pytest.mark.parametrize(("opening", "closing"), ASIDES)
+@every(("opening", "closing"), ASIDES)
 def test_an_aside_is_set_apart_where_an_answer_follows(opening: str, closing: str) -> None:
     aside = f"\u200b{opening}{DRAFT}{closing}"
     assert split_thoughts(f"{aside}\nOslo") == (aside, "Oslo", True)
@@ -64,13 +64,13 @@ def test_an_aside_is_set_apart_where_an_answer_follows(opening: str, closing: st
         assert split_thoughts(text) == ("", text, True)
 
 
-@pytest.mark.parametrize("closing", ORPHANS)
-@pytest.mark.parametrize("joint", ["", "\n", "\n\n"])
+@every("closing", ORPHANS)
+@every("joint", ["", "\n", "\n\n"])
 def test_a_thought_may_begin_before_the_text(closing: str, joint: str) -> None:
     assert split_thoughts(f"{DRAFT}{joint}{closing}{joint}Oslo").text == "Oslo"
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "answer"),
     [
         ("<think>a</think><think>b</think>Oslo", "Oslo"),
@@ -96,7 +96,7 @@ def test_how_thoughts_follow_each_other_changes_nothing(text: str, answer: str) 
     assert split_thoughts(text).text == answer
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "Oslo",
@@ -160,9 +160,7 @@ def test_a_second_look_finds_no_thought_that_the_first_one_left(
     assert split_thoughts(f"{opening}{text}{closing}{answer}").text == answer
 
 
-@pytest.mark.parametrize(
-    ("outer", "inner"), list(product(["<think>", "[THINK]"], ["<reasoning>", "◁think▷"]))
-)
+@every(("outer", "inner"), list(product(["<think>", "[THINK]"], ["<reasoning>", "◁think▷"])))
 def test_a_thought_that_mentions_another_tag_goes_to_its_own_end(outer: str, inner: str) -> None:
     closing = outer.replace("<", "</").replace("[", "[/")
     assert split_thoughts(f"{outer}say {inner} first{closing}Oslo").text == "Oslo"

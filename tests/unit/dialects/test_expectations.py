@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-import pytest
-
 from failproof_es.core.case import Case
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.transcript import JudgeVerdict
@@ -14,6 +12,7 @@ from failproof_es.dialects.expectations import MOST, expectations_of, fault_of, 
 from failproof_es.dialects.protocol import StatesExpectations
 from failproof_es.dialects.registry import dialect_named, names
 from failproof_es.support.text_differences import MOST_MARKED, marked_difference
+from tests.every import every
 
 Statement = tuple[str, str | None, bool | None]
 
@@ -58,7 +57,7 @@ COMMANDS = {"expected_commands": ["ls -a", "ls -A"], "safe": False, "posix_compl
 ANSWER = "It is Rome."
 
 
-@pytest.mark.parametrize(
+@every(
     ("case", "came", "stated", "fault"),
     [
         (case_of("failproof", PARIS), outcome(),
@@ -129,8 +128,8 @@ def test_a_case_says_what_it_expects_beside_what_came(
     assert list(unmet(expectations)) == (failed or list(expectations))
 
 
-@pytest.mark.parametrize("dialect", names())
-@pytest.mark.parametrize("details", [{"met": [1, 2, 3], "fails": 5, "T": "x", "refusal": 7}, {}])
+@every("dialect", names())
+@every("details", [{"met": [1, 2, 3], "fails": 5, "T": "x", "refusal": 7}, {}])
 def test_a_record_that_the_dialect_cannot_read_is_stated_as_it_is(
     dialect: str, details: dict[str, Any]
 ) -> None:
@@ -163,7 +162,7 @@ def shown(base: str | None, other: str | None) -> tuple[str, str] | None:
     return one, two
 
 
-@pytest.mark.parametrize(
+@every(
     ("base", "other", "marked"),
     [
         ("Paris, France", "Paris, Texas!", ("Paris, [France]", "Paris, [Texas!]")),

@@ -33,6 +33,7 @@ from failproof_es.dialects.shipped.benchmark.dialect import Benchmark
 from failproof_es.dialects.shipped.redteam import RedTeam
 from failproof_es.dialects.shipped.redteam.summary import Summary
 from failproof_es.problems import Problems
+from tests.every import every
 from tests.unit.dialects.benchmark.test_benchmark_grading import CASE as TASK
 from tests.unit.dialects.redteam.test_red_team_checks import case
 from tests.unit.dialects.redteam.test_red_team_grading import FAILED, LOST, PASSED
@@ -130,8 +131,8 @@ def test_red_team_cases_are_scored_as_often_when_they_pass_as_when_they_fail(
     assert 0 < found[0][0] < 1
 
 
-@pytest.mark.parametrize("fails", ["unknown_source", "wrong_language", "missing_tool"])
-@pytest.mark.parametrize("rule", RULES)
+@every("fails", ["unknown_source", "wrong_language", "missing_tool"])
+@every("rule", RULES)
 def test_what_the_checks_fail_is_scored_as_often_as_what_passes(fails: str, rule: Rule) -> None:
     judged = case(("user", "Well?"), must_do=["a"])
     said = REDTEAM.classify(judged, Transcript((ModelReply(0, "Well, well.", "stop"),)))
@@ -153,8 +154,8 @@ def test_what_the_checks_fail_is_scored_as_often_as_what_passes(fails: str, rule
     assert len(chances) == 1
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("judges", [1, 2, 3])
+@every("rule", RULES)
+@every("judges", [1, 2, 3])
 def test_benchmark_tasks_are_scored_as_often_when_they_pass_as_when_they_fail(
     rule: Rule, judges: int
 ) -> None:
@@ -185,7 +186,7 @@ def test_benchmark_tasks_are_scored_as_often_when_they_pass_as_when_they_fail(
     assert 0 < found[0] < 1
 
 
-@pytest.mark.parametrize("repetitions", [2, 3])
+@every("repetitions", [2, 3])
 def test_cases_count_for_any_of_k_and_all_of_k_by_what_is_missing_alone(repetitions: int) -> None:
     by_missing: dict[tuple[bool, ...], set[tuple[int, int]]] = {}
     for outcomes in product((PASSED, FAILED, LOST), repeat=repetitions):

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import ModelReply, Transcript
@@ -14,6 +12,7 @@ from failproof_es.dialects import case_files, recognise, recognise_each
 from failproof_es.dialects.shipped.failproof import FailProof
 from failproof_es.dialects.shipped.promptguard import PromptGuard
 from failproof_es.problems import Problems
+from tests.every import every
 
 SUITES = Path(__file__).parents[3] / "suites"
 
@@ -120,14 +119,13 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize(
+@every(
     ("case", "good", "bad"),
     [
         (case, *answers)
         for suite, pairs in ANSWERS.items()
         for case, answers in zip(of(suite), pairs, strict=True)
     ],
-    ids=lambda value: value.case_id if isinstance(value, Case) else "",
 )
 def test_a_good_answer_passes_and_a_bad_one_fails(case: Case, good: str, bad: str) -> None:
     assert (primary(case, good), primary(case, bad)) == ("pass", "fail")
@@ -153,7 +151,7 @@ INJECTED = {
 }
 
 
-@pytest.mark.parametrize("case", of("injection"), ids=lambda case: case.case_id)
+@every("case", of("injection"))
 def test_an_injection_succeeds_only_when_the_model_obeys(case: Case) -> None:
     marker = INJECTED[int(case.case_id[-3:])]
     assert marker in case.turns[0].content
@@ -162,7 +160,7 @@ def test_an_injection_succeeds_only_when_the_model_obeys(case: Case) -> None:
     assert primary(case, DECLINED) == "pass"
 
 
-@pytest.mark.parametrize("case", of("refusal_consistency"), ids=lambda case: case.case_id)
+@every("case", of("refusal_consistency"))
 def test_declining_is_the_right_answer_where_a_suite_says_so(case: Case) -> None:
     for refusal in (
         DECLINED,
@@ -173,7 +171,7 @@ def test_declining_is_the_right_answer_where_a_suite_says_so(case: Case) -> None
     assert primary(case, "Sure! Here is the message: you cannot be serious.") == "fail"
 
 
-@pytest.mark.parametrize("case", of("over_refusal"), ids=lambda case: case.case_id)
+@every("case", of("over_refusal"))
 def test_declining_a_harmless_question_is_a_refusal(case: Case) -> None:
     question = case.turns[0].content.rstrip("?").lower()
     assert primary(case, DECLINED) == "refusal"

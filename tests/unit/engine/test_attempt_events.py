@@ -22,6 +22,7 @@ from failproof_es.models.http_reply import HttpReply, read_document
 from failproof_es.models.protocol import Answer, ModelError
 from failproof_es.store.mapper import decode, encode
 from failproof_es.store.writing.event_header import EventHeader
+from tests.every import every
 
 STAMP = EventHeader.of_evaluation(EvaluationKey(UUID(int=1), UUID(int=2), "m"))
 REQUEST = RequestSent(
@@ -62,7 +63,7 @@ def of(body: bytes, why: Literal["long", "secret", "unsearchable"]) -> Withheld:
     return Withheld(why=why, length=len(body), sha256=hashlib.sha256(body).hexdigest())
 
 
-@pytest.mark.parametrize("echoed", ["sk-\n\ncanary-0123456789", r"\u0073k-canary-0123456789", KEY])
+@every("echoed", ["sk-\n\ncanary-0123456789", r"\u0073k-canary-0123456789", KEY])
 def test_a_key_that_an_answer_repeats_takes_the_raw_body_with_it_and_that_is_recorded(
     echoed: str, redactor: Redactor
 ) -> None:
@@ -163,7 +164,7 @@ UNSEARCHABLE = {
 }
 
 
-@pytest.mark.parametrize("how", UNSEARCHABLE)
+@every("how", UNSEARCHABLE)
 def test_a_body_in_which_no_key_can_be_looked_for_is_not_recorded_where_there_are_keys(
     how: str, redactor: Redactor
 ) -> None:
@@ -213,7 +214,7 @@ def test_an_answer_is_recorded_whole_however_long_it_is(redactor: Redactor) -> N
     assert (raw_body(event), event.withheld) == (LONG * 20, None)
 
 
-@pytest.mark.parametrize("before", range(MOST_OF_AN_ERROR - len(KEY), MOST_OF_AN_ERROR + 1))
+@every("before", range(MOST_OF_AN_ERROR - len(KEY), MOST_OF_AN_ERROR + 1))
 def test_no_part_of_a_key_stands_where_the_record_of_an_error_ends(
     before: int, redactor: Redactor
 ) -> None:

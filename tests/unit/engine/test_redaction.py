@@ -18,6 +18,7 @@ from failproof_es.engine.drive import escapes
 from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.events import Redaction
 from failproof_es.problems import InvalidInput, Problem
+from tests.every import every
 
 KEY = 'sk/a"b+c==&canary<0123'
 FORMS = {
@@ -64,7 +65,7 @@ def redactor(monkeypatch: pytest.MonkeyPatch) -> Redactor:
     return Redactor(["CANARY_KEY", "NOT_SET_HERE"])
 
 
-@pytest.mark.parametrize("how", FORMS)
+@every("how", FORMS)
 def test_a_key_is_replaced_in_every_form_and_the_replacement_is_recorded(
     how: str, redactor: Redactor
 ) -> None:
@@ -78,10 +79,8 @@ def test_a_key_is_replaced_in_every_form_and_the_replacement_is_recorded(
     )
 
 
-@pytest.mark.parametrize("echo", [*FORMS.values(), *IN_PIECES.values()])
-@pytest.mark.parametrize(
-    "around", [b'{"a": {"b": ["%b"]}}', b'{"%b": 1}', b"\xff%b\xff", b"data: %b"]
-)
+@every("echo", [*FORMS.values(), *IN_PIECES.values()])
+@every("around", [b'{"a": {"b": ["%b"]}}', b'{"%b": 1}', b"\xff%b\xff", b"data: %b"])
 def test_a_body_in_which_a_key_stands_is_dropped(
     echo: str, around: bytes, redactor: Redactor
 ) -> None:
@@ -90,7 +89,7 @@ def test_a_body_in_which_a_key_stands_is_dropped(
     assert scrub.record() == (Redaction(field="body", variable="CANARY_KEY", count=1),)
 
 
-@pytest.mark.parametrize("how", IN_PIECES)
+@every("how", IN_PIECES)
 def test_a_text_in_which_a_key_stands_in_escapes_is_replaced_whole(
     how: str, redactor: Redactor
 ) -> None:
@@ -98,7 +97,7 @@ def test_a_text_in_which_a_key_stands_in_escapes_is_replaced_whole(
     assert said in ("[redacted:CANARY_KEY]", 'kéy "\\"[redacted:CANARY_KEY]\\"" is bad')
 
 
-@pytest.mark.parametrize("how", SPELT)
+@every("how", SPELT)
 def test_a_key_that_is_spelt_character_by_character_is_found(how: str, redactor: Redactor) -> None:
     echo = SPELT[how]
     assert redactor.scrubbed(f"kéy {echo} is bad") == "[redacted:CANARY_KEY]"
@@ -150,8 +149,8 @@ def test_a_key_in_the_name_of_a_header_is_replaced_and_that_is_recorded(
     assert scrub.body("body", b"an answer") is None
 
 
-@pytest.mark.parametrize("said", WITHIN_BASE64)
-@pytest.mark.parametrize("encode", [b64encode, urlsafe_b64encode])
+@every("said", WITHIN_BASE64)
+@every("encode", [b64encode, urlsafe_b64encode])
 def test_a_key_is_found_in_base64_wherever_it_stands_there(
     said: str, encode: Callable[[bytes], bytes], redactor: Redactor
 ) -> None:
@@ -194,7 +193,7 @@ SPLIT = {
 }
 
 
-@pytest.mark.parametrize("how", SPLIT)
+@every("how", SPLIT)
 def test_a_key_that_a_stream_brings_in_pieces_takes_the_body_with_it(
     how: str, redactor: Redactor
 ) -> None:
@@ -247,7 +246,7 @@ def test_a_stand_in_for_a_key_is_left_alone_wherever_it_stands(
     assert redactor.too_short == ("CANARY_KEY",)
 
 
-@pytest.mark.parametrize("how", FORMS)
+@every("how", FORMS)
 def test_a_key_in_a_stream_is_replaced_wherever_it_is_cut(how: str, redactor: Redactor) -> None:
     text = f"kéy {FORMS[how]} is bad, s and sk are not, {KEY[:-1]}"
     for size in range(1, len(text) + 1):
@@ -335,8 +334,8 @@ def test_a_key_is_found_in_text_without_escapes_whatever_it_is_made_of(
     assert scrub.text("text", f"{said}{key}{said}") == f"{said}[redacted:ODD_KEY]{said}"
 
 
-@pytest.mark.parametrize("times", [1, 2, 9, 100_000])
-@pytest.mark.parametrize("inner", [r"\n", r"\u000d", r"\u0020", "\\\\t"])
+@every("times", [1, 2, 9, 100_000])
+@every("inner", [r"\n", r"\u000d", r"\u0020", "\\\\t"])
 @pytest.mark.long
 def test_a_key_is_found_around_escaped_white_space_inside_escaped_white_space(
     times: int, inner: str, redactor: Redactor

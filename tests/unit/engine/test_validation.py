@@ -10,7 +10,6 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import orjson
-import pytest
 
 from failproof_es.core.case import Case, Turn, prompt_id
 from failproof_es.core.evaluation import EvaluationKey, Transcript
@@ -37,6 +36,7 @@ from failproof_es.events import (
     Usage,
 )
 from tests.asked import ASKED
+from tests.every import every
 from tests.unit.event_samples import OF_RUN
 from tests.unit.histories import PlainDialect
 
@@ -183,7 +183,7 @@ SPOILED: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("how", SPOILED)
+@every("how", SPOILED)
 def test_what_must_not_be_is_found(how: str) -> None:
     kind, look = SPOILED[how]
     found = look()
@@ -191,7 +191,7 @@ def test_what_must_not_be_is_found(how: str) -> None:
     assert {each.kind for each in found["findings"] if each.integrity} >= {kind}
 
 
-@pytest.mark.parametrize(
+@every(
     ("word", "kind"),
     [
         ("length", "cut_off"),

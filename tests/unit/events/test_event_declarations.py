@@ -8,7 +8,6 @@ from pathlib import Path
 from string import Formatter
 
 import orjson
-import pytest
 
 import failproof_es
 from failproof_es.events import (
@@ -24,6 +23,7 @@ from failproof_es.events import (
 )
 from failproof_es.events.line import MADE, line_of
 from failproof_es.store.mapper import encode
+from tests.every import every
 from tests.unit.event_samples import SAMPLES
 from tools.verifier_events import VERIFIER, verifier
 
@@ -36,7 +36,7 @@ SQL = sorted(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", EVENTS.values(), ids=list(EVENTS))
+@every("kind", EVENTS.values())
 def test_every_event_says_what_it_is_to_others(kind: type[Event]) -> None:
     assert kind.stream
     assert issubclass(kind, EvaluationEvent) == (kind.stream == "evaluation")
@@ -46,14 +46,14 @@ def test_every_event_says_what_it_is_to_others(kind: type[Event]) -> None:
     assert kind.not_in_trail <= {"body", "body_encoding", "headers", "stack_trace", "parameters"}
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda each: type(each).__name__)
+@every("sample", SAMPLES)
 def test_every_event_is_told_in_one_line(sample: Event) -> None:
     told = line_of(type(sample).__name__, orjson.loads(encode(sample)))
     assert "\n" not in told and "{" not in told.replace("{{x}}", "")
     assert bool(told) == bool(sample.says)
 
 
-@pytest.mark.parametrize(
+@every(
     ("topic", "payload", "says"),
     [
         ("Scored", {"scores": {"accuracy": 1.0, "safe_answer": 0}, "passed": True, "reason": "all"},
@@ -85,7 +85,7 @@ def test_verdicts_are_told_in_words(topic: str, payload: dict[str, object], says
     assert line_of(topic, payload) == says
 
 
-@pytest.mark.parametrize(
+@every(
     "payload",
     [
         {},
@@ -103,7 +103,7 @@ def test_a_payload_that_no_engine_wrote_is_told_as_far_as_it_goes(
         assert isinstance(line_of(topic, payload), str)
 
 
-@pytest.mark.parametrize("topic", topics("run"))
+@every("topic", topics("run"))
 def test_an_event_of_a_run_says_when_it_comes(topic: str) -> None:
     kind = EVENTS[topic]
     assert issubclass(kind, RunEvent)
@@ -123,7 +123,7 @@ def _named(text: str) -> list[str]:
     return re.findall(r"'([A-Z][a-z]+(?:[A-Z][a-z]+)*)'", text)
 
 
-@pytest.mark.parametrize("file", SQL, ids=lambda file: file.relative_to(ROOT).as_posix())
+@every("file", SQL)
 def test_sql_names_topics_that_there_are_and_whole_groups_of_them(file: Path) -> None:
     text = re.sub(r"--.*", "", file.read_text("utf-8"))
     said = re.findall(r"topic\s*(?:=|IN)\s*(\([^)]*\)|'[^']*')", text)

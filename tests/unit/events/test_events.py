@@ -19,6 +19,7 @@ from failproof_es.events.runs import TokenPrices, Usage
 from failproof_es.store import mapper
 from failproof_es.store.errors import UnreadableState
 from failproof_es.store.mapper import EventMapper
+from tests.every import every
 from tests.unit.event_samples import CASE, GOLDEN, OF_EVALUATION, SAMPLES, STREAM, golden_file
 
 
@@ -26,13 +27,13 @@ def test_there_is_a_sample_of_every_event() -> None:
     assert {type(sample).__name__ for sample in SAMPLES} == set(EVENTS)
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: type(s).__name__)
+@every("sample", SAMPLES)
 def test_todays_bytes_are_the_golden_bytes(sample: Event) -> None:
     file = golden_file(type(sample).__name__, sample.schema_version)
     assert mapper.encode(sample) == file.read_bytes()
 
 
-@pytest.mark.parametrize("file", sorted(GOLDEN.glob("*.json")), ids=lambda f: f.name)
+@every("file", sorted(GOLDEN.glob("*.json")))
 def test_every_golden_file_ever_written_still_reads(file: Any) -> None:
     topic = file.name.split(".")[0]
     [sample] = [s for s in SAMPLES if type(s).__name__ == topic]
@@ -50,7 +51,7 @@ def test_a_topic_that_is_not_in_the_vocabulary_is_never_imported() -> None:
         mapper.decode("os:system", b"{}", uuid4(), 1)
 
 
-@pytest.mark.parametrize(
+@every(
     "state",
     [b"", b"[]", b"null", b"{}", b'{"schema_version": 1}', b"\xff", b'{"schema_version": 99}',
      b'{"schema_version": "1"}'],
@@ -89,15 +90,13 @@ def test_a_cases_digest_and_stream_depend_on_every_part_of_it() -> None:
     assert digest_uuid(bytes(16)).version == 8
 
 
-@pytest.mark.parametrize(
-    "price", ["1e-51", "1e51", "1e-3000", "1e3000", "1" * 51, "NaN", "Infinity"]
-)
+@every("price", ["1e-51", "1e51", "1e-3000", "1e3000", "1" * 51, "NaN", "Infinity"])
 def test_a_price_that_no_sum_could_hold_exactly_is_no_price(price: str) -> None:
     with pytest.raises(ValidationError):
         TokenPrices.model_validate_json(f'{{"input": "{price}"}}')
 
 
-@pytest.mark.parametrize("price", ["1e-50", "9" * 50, "0", "0.00000015", "0e-50"])
+@every("price", ["1e-50", "9" * 50, "0", "0.00000015", "0e-50"])
 def test_a_price_of_up_to_fifty_digits_is_read(price: str) -> None:
     assert TokenPrices.model_validate_json(f'{{"input": "{price}"}}').input == Decimal(price)
 
@@ -147,13 +146,12 @@ def _response() -> ResponseReceived:
     return sample
 
 
-@pytest.mark.parametrize(
+@every(
     "usage",
     [
         _LongerUsage(**vars(_response().usage)),
         _response().usage.model_copy(update={"audio_tokens": 7}),
     ],
-    ids=["a subclass", "a field that is not declared"],
 )
 def test_of_a_value_inside_an_event_only_what_is_declared_is_written(usage: Usage) -> None:
     event = _response()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from failproof_es.ledger import merkle
 from failproof_es.ledger.edge import Edge, InvalidTree, Tile, edge_of
 from failproof_es.ledger.merkle import Frontier, TileTree
+from tests.every import every
 from tests.unit.ledger import naive
 
 
@@ -69,7 +70,7 @@ def assert_is_the_tree_of(stored: Stored, size: int) -> None:
     assert positions == [2 * number + 1 for number in range(size)]
 
 
-@pytest.mark.parametrize("levels", [1, 2])
+@every("levels", [1, 2])
 @pytest.mark.long
 def test_a_tree_that_is_read_again_at_every_step_is_the_tree_of_the_definition(
     levels: int,
@@ -124,7 +125,7 @@ def grown() -> dict[int, tuple[Edge, bytes]]:
     return found
 
 
-@pytest.mark.parametrize("size", BOUNDARIES)
+@every("size", BOUNDARIES)
 @pytest.mark.long
 def test_the_edge_of_tiles_of_256_goes_on_from_every_boundary(
     grown: dict[int, tuple[Edge, bytes]], size: int
@@ -143,7 +144,7 @@ def test_three_full_levels_are_gone_on_from() -> None:
         assert_is_the_tree_of(stored, size + 5)
 
 
-@pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 15, 16, 17, 63, 64, 65, 100])
+@every("size", [0, 1, 3, 4, 5, 15, 16, 17, 63, 64, 65, 100])
 def test_every_proof_out_of_tiles_is_that_of_the_definition(size: int) -> None:
     stored = Stored(2)
     grow(stored, [size])
@@ -158,7 +159,7 @@ def test_every_proof_out_of_tiles_is_that_of_the_definition(size: int) -> None:
 # -- what is refused ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [1, 3, 4, 16, 64])
+@every("size", [1, 3, 4, 16, 64])
 def test_an_event_that_is_in_the_tree_is_refused(size: int) -> None:
     stored = Stored(2)
     grow(stored, [size])
@@ -187,7 +188,7 @@ def test_a_tree_that_holds_events_twice_is_refused() -> None:
         stored.edge()
 
 
-@pytest.mark.parametrize(("size", "level", "number"), [(85, 0, 20), (96, 1, 5), (65, 2, 0)])
+@every(("size", "level", "number"), [(85, 0, 20), (96, 1, 5), (65, 2, 0)])
 def test_a_full_tile_that_is_missing_at_the_edge_is_refused(
     size: int, level: int, number: int
 ) -> None:

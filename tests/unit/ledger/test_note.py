@@ -8,6 +8,7 @@ from failproof_es.ledger import checkpoint, note
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.merkle import EMPTY_ROOT
 from failproof_es.ledger.note import COSIGNATURE, NoteError, PublicKey, SigningKey
+from tests.every import every
 
 # The example of the signed note's first implementation (golang.org/x/mod/sumdb/note).
 NEUMANN_SECRET = "PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz"
@@ -44,7 +45,7 @@ def test_every_flipped_character_of_a_note_is_noticed() -> None:
             note.parse(flipped.decode()).verify(key)
 
 
-@pytest.mark.parametrize(
+@every(
     "document",
     [
         "",
@@ -67,7 +68,7 @@ def test_what_is_no_note_is_refused(document: str) -> None:
         note.parse(document)
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         *("", "name", "name+c74f20a3", NEUMANN[:-1], NEUMANN + "A"),
@@ -137,7 +138,7 @@ def test_a_key_signs_for_its_own_origin_only() -> None:
         checkpoint.opened(forged, LOG.public)
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "",

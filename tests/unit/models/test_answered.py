@@ -10,9 +10,10 @@ from failproof_es.models.replies.model_name_check import (
     is_requested_model,
     require_model,
 )
+from tests.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("asked", "answered"),
     [
         ("gpt-4o", None),
@@ -30,7 +31,7 @@ def test_is_the_model_that_was_asked(asked: str, answered: str | None) -> None:
     require_model(asked, None, answered)
 
 
-@pytest.mark.parametrize(
+@every(
     ("asked", "version", "answered"),
     [
         ("gpt-4o", "2024-08-06", "gpt-4o-2024-08-06"),
@@ -51,7 +52,7 @@ def test_a_version_that_is_named_is_shown(asked: str, version: str, answered: st
         require_model(asked, version, answered, check)
 
 
-@pytest.mark.parametrize(
+@every(
     ("asked", "version", "answered"),
     [
         ("gpt-4o", "2024-08-06", None),
@@ -68,7 +69,7 @@ def test_an_answer_that_shows_no_version_is_another_model_unless_its_name_is_eno
     require_model(asked, version, answered, "name")
 
 
-@pytest.mark.parametrize(
+@every(
     ("asked", "version", "answered"),
     [
         ("gpt-4o", None, "gpt-4o-mini"),
@@ -98,7 +99,7 @@ def test_an_answer_that_shows_no_version_is_another_model_unless_its_name_is_eno
         ("gpt-4o", "2024-08-06", "gpt-4x-2024-08-06"),
     ],
 )
-@pytest.mark.parametrize("check", ["version", "name"])
+@every("check", ["version", "name"])
 def test_is_another_model(
     asked: str, version: str | None, answered: str, check: VersionCheck
 ) -> None:

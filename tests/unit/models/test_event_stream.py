@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from failproof_es.models.http_reply import InvalidReply
 from failproof_es.models.providers.openai.stream import StreamedReply
 from failproof_es.models.replies.event_stream import EventStream
+from tests.every import every
 
 KEEP_ALIVE = b": ping\n\n"
 
@@ -62,7 +63,7 @@ def test_byte_by_byte_is_the_finest_cut() -> None:
     assert text == "naïve \U0001f600 done"
 
 
-@pytest.mark.parametrize(
+@every(
     ("wire", "data"),
     [
         (b"data: a\ndata: b\n\n", ["a\nb"]),
@@ -107,7 +108,7 @@ def test_a_stream_with_a_finish_reason_in_every_chunk_is_whole_when_it_is_done()
         fed(every_chunk)[0].document()
 
 
-@pytest.mark.parametrize("numbers", [(0, 0, 1), (None, None, None)])
+@every("numbers", [(0, 0, 1), (None, None, None)])
 def test_calls_without_a_number_are_told_apart_by_their_ids(
     numbers: tuple[int | None, ...],
 ) -> None:
@@ -149,7 +150,7 @@ def test_a_stream_that_ends_too_early_is_never_an_answer() -> None:
                 stream.document()
 
 
-@pytest.mark.parametrize(
+@every(
     ("wire", "kind"),
     [
         (b"data: {\n\n", "malformed_response"),

@@ -20,6 +20,7 @@ from failproof_es.models.replies.half_characters import (
     read_piece,
     read_whole,
 )
+from tests.every import every
 
 HIGH, LOW = r"\ud83d", r"\ude00"
 SMILE = "\U0001f600"
@@ -85,8 +86,8 @@ def read(
     return kind.implementation().read(reply, stream)
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
-@pytest.mark.parametrize(
+@every("provider", PROVIDERS)
+@every(
     ("written", "text"),
     [
         (HIGH + LOW, SMILE),
@@ -104,8 +105,8 @@ def test_a_half_character_costs_no_answer(provider: str, written: str, text: str
     assert answer.body == whole(provider, written), "the bytes are kept as they came"
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
-@pytest.mark.parametrize("size", [None, 1, 7])
+@every("provider", PROVIDERS)
+@every("size", [None, 1, 7])
 def test_two_pieces_of_a_stream_may_share_a_character(provider: str, size: int | None) -> None:
     pieces = ("x", f"a{HIGH}", f"{LOW}b", SMILE, HIGH, "c")
     answer = read(provider, *streamed(provider, *pieces), size=size)
@@ -122,7 +123,7 @@ def test_a_half_in_a_call_or_in_a_name_costs_no_answer() -> None:
     orjson.dumps(answer.tool_calls[0].model_dump())
 
 
-@pytest.mark.parametrize("provider", ["anthropic", "gemini", "ollama"])
+@every("provider", ["anthropic", "gemini", "ollama"])
 def test_a_half_in_the_input_of_a_call_costs_no_answer(provider: str) -> None:
     arguments = f'{{"q":"{HIGH}","{LOW}":[{{"r":"{HIGH}"}}]}}'
     bodies = {
@@ -137,8 +138,8 @@ def test_a_half_in_the_input_of_a_call_costs_no_answer(provider: str) -> None:
     assert orjson.loads(call.arguments) == {"q": "\ufffd", "\ufffd": [{"r": "\ufffd"}]}
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
-@pytest.mark.parametrize("status", [200, 400, 429, 500])
+@every("provider", PROVIDERS)
+@every("status", [200, 400, 429, 500])
 def test_a_half_in_an_error_is_an_error_of_its_own_kind(provider: str, status: int) -> None:
     body = f'{{"error":{{"message":"too {HIGH} many","code":"rate_limit_exceeded"}}}}'.encode()
     with pytest.raises(ModelError) as raised:
@@ -178,7 +179,7 @@ def test_every_text_of_a_document_can_be_written_afterwards(value: Any) -> None:
     orjson.dumps(join_all_halves(value))
 
 
-@pytest.mark.parametrize(
+@every(
     "no_json", [rf'{{"a": NAN, "b": "{HIGH}"}}', rf'["{HIGH}"', HIGH, "", "[NaN", "[NaN,]", "NaNs"]
 )
 def test_a_half_character_makes_no_json_of_what_is_none(no_json: str) -> None:
@@ -187,7 +188,7 @@ def test_a_half_character_makes_no_json_of_what_is_none(no_json: str) -> None:
             reader(no_json)
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+@every("number", ["NaN", "Infinity", "-Infinity"])
 def test_what_is_no_number_of_json_is_read_as_one(number: str) -> None:
     for reader in (read_piece, read_whole):
         document = reader(f'{{"a": {number}, "b": "{HIGH}{LOW}", "c": "NaN"}}')

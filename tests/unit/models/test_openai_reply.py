@@ -16,6 +16,7 @@ from failproof_es.models.http_reply import HttpReply, kept_headers
 from failproof_es.models.protocol import Answer, ModelError
 from failproof_es.models.providers.openai.provider import OpenAIProvider
 from failproof_es.models.replies.stated_waits import retry_after_s
+from tests.every import every
 
 YEAR_S = 366 * 86_400.0
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -36,7 +37,7 @@ def failure(body: bytes, status: int = 200, headers: dict[str, str] | None = Non
     return caught.value
 
 
-@pytest.mark.parametrize(
+@every(
     ("body", "why"),
     [
         (b"<html>", "the reply is not JSON that can be read: "),
@@ -75,7 +76,7 @@ def test_a_refusal_without_content_is_an_answer() -> None:
     assert (answer.text, answer.refusal) == ("", "No.")
 
 
-@pytest.mark.parametrize(
+@every(
     ("body", "kind", "disposition"),
     [
         (b"", "malformed_response", "transient"),
@@ -107,7 +108,7 @@ def test_what_a_200_can_be_instead_of_an_answer(body: bytes, kind: str, disposit
     assert (error.kind, error.disposition) == (kind, disposition)
 
 
-@pytest.mark.parametrize(
+@every(
     ("status", "kind", "disposition"),
     [
         (301, "unexpected_status", "final"),
@@ -132,8 +133,8 @@ def test_what_a_status_means(status: int, kind: str, disposition: str) -> None:
 LIMITED = {"error": {"message": "slow down", "code": "rate_limit_exceeded"}}
 
 
-@pytest.mark.parametrize("error", [LIMITED, {"error": {"type": "rate_limit_error"}}])
-@pytest.mark.parametrize("status", [400, 403, 422, 429, 500])
+@every("error", [LIMITED, {"error": {"type": "rate_limit_error"}}])
+@every("status", [400, 403, 422, 429, 500])
 def test_a_limit_is_one_under_whatever_status_it_comes(status: int, error: Any) -> None:
     came = failure(orjson.dumps(error), status, {"retry-after": "2"})
     assert (came.kind, came.disposition, came.status) == ("rate_limited", "deferred", status)
@@ -145,7 +146,7 @@ def test_a_code_that_means_no_limit_changes_no_status() -> None:
     assert (error.kind, error.disposition) == ("server_error", "transient")
 
 
-@pytest.mark.parametrize(
+@every(
     ("status", "said", "disposition"),
     [
         (500, "false", "final"),
@@ -165,7 +166,7 @@ def test_a_server_says_whether_asking_again_makes_sense(
     assert failure(b"{}", status, {"x-should-retry": said}).disposition == disposition
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "seconds"),
     [
         ("0", 0.0),
@@ -209,7 +210,7 @@ def test_an_unreadable_date_of_the_server_leaves_our_own_clock() -> None:
     assert retry_after_s(headers, NOW) == 30.0
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 504, 408])
+@every("status", [500, 502, 503, 504, 408])
 def test_only_a_503_that_says_when_to_come_back_was_turned_away_untried(status: int) -> None:
     error = failure(b"", status, {"retry-after": "7"})
     assert error.retry_after_s == 7.0
@@ -222,7 +223,7 @@ def test_no_retry_after_is_outside_of_a_year(value: str) -> None:
     assert seconds is None or 0.0 <= seconds <= YEAR_S
 
 
-@pytest.mark.parametrize("said", ["-1", "2.5", "true", '"9"', "1000000001", "36893488147419103232"])
+@every("said", ["-1", "2.5", "true", '"9"', "1000000001", "36893488147419103232"])
 def test_what_no_tokenizer_counts_is_not_known(said: str) -> None:
     body = b'{"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": %b}}'
     assert read(body % said.encode()).usage == Usage()
@@ -270,7 +271,7 @@ def test_waiting_is_bounded_and_never_earlier_than_told(
     assert waited <= max(LONGEST_S + delay_ms / 1000, after or 0.0)
 
 
-@pytest.mark.parametrize("failures", range(1, 6))
+@every("failures", range(1, 6))
 def test_each_wait_is_twice_the_one_before_and_a_random_part_more(failures: int) -> None:
     least = 2.0 ** (failures - 1)
     waits = {wait_s(failures, 1_000, None) for _ in range(50)}

@@ -27,6 +27,7 @@ from failproof_es.models.trust.remembered import (
 )
 from failproof_es.models.trust.vendors import VENDORS
 from failproof_es.problems import InvalidInput
+from tests.every import every
 
 THERE = "https://elsewhere.example/v1"
 
@@ -76,7 +77,7 @@ def test_every_provider_with_a_default_variable_names_it_in_the_table() -> None:
         assert variable is None or variable in known, name
 
 
-@pytest.mark.parametrize(
+@every(
     "variable",
     [
         *("AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "DATABASE_URL", "DATABASE_PASSWORD"),
@@ -164,7 +165,7 @@ def test_a_class_runs_in_a_configuration_of_ones_own_and_elsewhere_only_where_it
     assert refused(permissions_of([], ["mine:Other"]), entry)
 
 
-@pytest.mark.parametrize("written", ["KEY", "=host", "KEY=", "KEY=https://host/v1"])
+@every("written", ["KEY", "=host", "KEY=", "KEY=https://host/v1"])
 def test_an_option_that_is_no_pair_is_an_error(written: str) -> None:
     with pytest.raises(InvalidInput, match=r"\[invalid-option\]"):
         permissions_of([written])

@@ -19,6 +19,7 @@ from failproof_es.models.replies.stated_waits import (
     reset_s,
     stated_wait,
 )
+from tests.every import every
 
 NOW = datetime(2026, 11, 28, 12, 0, 0, tzinfo=UTC)
 HTTP_NOW = "Sat, 28 Nov 2026 12:00:00 GMT"
@@ -31,7 +32,7 @@ def wait_s(headers: Headers, error: Any = None, *, at_limit: bool = True) -> flo
     return None if wait is None else wait.seconds
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "seconds"),
     [
         ("6m0s", 360.0),
@@ -59,7 +60,7 @@ def test_a_reset_is_read_in_whatever_form_it_is_written(value: str, seconds: flo
     assert reset_s(value, NOW) == pytest.approx(seconds, abs=1e-3)
 
 
-@pytest.mark.parametrize(
+@every(
     "value",
     [
         *("", "soon", "-5", "-6m0s", "NaN", "inf", "1e9", "0x10", "6m0", "m", "s6", "6 minutes"),
@@ -72,7 +73,7 @@ def test_nonsense_holds_nobody(value: str) -> None:
     assert wait_s({"x-ratelimit-reset-requests": value}) is None
 
 
-@pytest.mark.parametrize("value", ["0", "0s", str(EPOCH - 60), "2020-01-01T00:00:00Z"])
+@every("value", ["0", "0s", str(EPOCH - 60), "2020-01-01T00:00:00Z"])
 def test_what_is_over_takes_no_time(value: str) -> None:
     assert reset_s(value, NOW) == 0.0
 
@@ -108,7 +109,7 @@ REQUESTS = {"x-ratelimit-reset-requests": "6m0s"}
 TOKENS = {"x-ratelimit-reset-tokens": "500ms"}
 
 
-@pytest.mark.parametrize(
+@every(
     ("headers", "error", "seconds"),
     [
         (REQUESTS, None, 360.0),
@@ -187,7 +188,7 @@ def test_the_wait_is_that_of_the_limits_which_are_exhausted(
     assert wait_s(headers, error) == (None if seconds is None else pytest.approx(seconds, abs=1e-3))
 
 
-@pytest.mark.parametrize(
+@every(
     ("said", "seconds"),
     [
         ("Rate limit reached for m on requests per min. Please try again in 3.2s.", 3.2),
@@ -241,9 +242,7 @@ def refused(status: int, headers: Headers, error: Any) -> ModelError:
     return raised.value
 
 
-@pytest.mark.parametrize(
-    ("status", "waits"), [(429, 360.0), (529, 360.0), (500, None), (400, None)]
-)
+@every(("status", "waits"), [(429, 360.0), (529, 360.0), (500, None), (400, None)])
 def test_an_error_says_how_long_and_by_which_words(status: int, waits: float | None) -> None:
     error = refused(status, {"X-RateLimit-Reset-Requests": "6m0s"}, {"message": "slow down"})
     assert error.retry_after_s == waits
@@ -255,7 +254,7 @@ def test_an_error_under_status_200_waits_by_the_same_words() -> None:
     assert (error.disposition, error.retry_after_s) == ("deferred", 45.0)
 
 
-@pytest.mark.parametrize(
+@every(
     "name",
     [
         *("X-RateLimit-Reset", "X-Ratelimit-Reset-Tokens", "RateLimit-Reset"),

@@ -16,6 +16,7 @@ from failproof_es.models.protocol import Answer, ModelError, ResponseOptions
 from failproof_es.models.providers.openai.provider import OpenAIProvider
 from failproof_es.models.providers.openai.stream import StreamedReply
 from failproof_es.models.providers.python.provider import PythonProvider
+from tests.every import every
 
 MESSAGES = (Turn(role="user", content="Look it up."),)
 CALL = {"id": "c1", "type": "function", "function": {"name": "search", "arguments": '{"q": "x"}'}}
@@ -59,7 +60,7 @@ def test_a_provider_that_takes_no_tools_says_that_it_offered_none() -> None:
     assert prepared.tools == () and b"search" not in prepared.body
 
 
-@pytest.mark.parametrize("content", [None, "", "Let me see."])
+@every("content", [None, "", "Let me see."])
 def test_a_call_is_an_answer_whatever_the_content_is(content: str | None) -> None:
     answer = read({"content": content, "tool_calls": [CALL]})
     assert answer.text == (content or "")
@@ -71,7 +72,7 @@ def test_arguments_are_kept_as_the_model_wrote_them() -> None:
     assert read({"content": None, "tool_calls": [call]}).tool_calls[0].arguments == "{not json"
 
 
-@pytest.mark.parametrize(
+@every(
     "calls",
     [
         {"id": "c1"},
@@ -92,13 +93,13 @@ def test_malformed_calls_are_an_error_and_no_answer(calls: Any) -> None:
     assert raised.value.kind == "malformed_response"
 
 
-@pytest.mark.parametrize("nothing", [None, [], "", {}, False, 0])
+@every("nothing", [None, [], "", {}, False, 0])
 def test_a_whole_answer_is_not_lost_by_how_its_server_writes_no_call(nothing: Any) -> None:
     answer = read({"content": "text", "tool_calls": nothing, "function_call": nothing})
     assert (answer.text, answer.tool_calls) == ("text", ())
 
 
-@pytest.mark.parametrize(
+@every(
     ("message", "call"),
     [
         (
@@ -110,9 +111,8 @@ def test_a_whole_answer_is_not_lost_by_how_its_server_writes_no_call(nothing: An
             ToolCall(id="c1", name="shell", arguments="ls"),
         ),
     ],
-    ids=["of-before-2023-11", "of-a-custom-tool"],
 )
-@pytest.mark.parametrize("streamed", [False, True])
+@every("streamed", [False, True])
 def test_a_call_of_another_form_is_a_call(
     message: dict[str, Any], call: ToolCall, streamed: bool
 ) -> None:
@@ -120,7 +120,7 @@ def test_a_call_of_another_form_is_a_call(
     assert (read_streamed_delta(said) if streamed else read(said)).tool_calls == (call,)
 
 
-@pytest.mark.parametrize("calls", [None, []])
+@every("calls", [None, []])
 def test_no_call_and_no_content_is_no_answer(calls: Any) -> None:
     with pytest.raises(ModelError) as raised:
         read({"content": None, "tool_calls": calls})

@@ -20,6 +20,7 @@ from failproof_es.recorded_runs.inspect_scorers import checks_of, passed_by
 from failproof_es.recorded_runs.kinds import READERS
 from failproof_es.recorded_runs.plain import milliseconds_of
 from failproof_es.recorded_runs.records import Remainder
+from tests.every import every
 from tests.unit.recorded_runs.reading import FILES, all_of, inspect_lines, inspect_run, unmapped
 
 
@@ -89,7 +90,7 @@ def test_an_error_a_cut_and_a_message_that_a_solver_added_are_kept() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@every(
     ("scorer", "kind"),
     [
         ({"name": "includes", "options": {"ignore_case": False}}, "contains"),
@@ -115,7 +116,7 @@ def test_a_target_of_nothing_is_no_check() -> None:
     assert checks_of([{"name": "includes"}], Remainder())([]) == []
 
 
-@pytest.mark.parametrize(
+@every(
     ("scores", "passed"),
     [
         ({"a": {"value": "C"}}, True),
@@ -156,7 +157,7 @@ def test_what_no_text_or_number_holds_is_kept_as_text_and_said() -> None:
     assert "a whole number beyond 64 bits" in said and "a value" in said
 
 
-@pytest.mark.parametrize("value", [None, True, "1", -1, 1e15, 10**400, float("inf"), float("nan")])
+@every("value", [None, True, "1", -1, 1e15, 10**400, float("inf"), float("nan")])
 def test_what_is_no_duration_is_no_latency(value: Any) -> None:
     assert milliseconds_of(value) is None and milliseconds_of(value, unit_ms=1000) is None
 
@@ -172,7 +173,7 @@ def _nested(levels: int) -> Any:
     return found
 
 
-@pytest.mark.parametrize(
+@every(
     "sample",
     [
         {},
@@ -231,7 +232,7 @@ def test_what_a_cancelled_run_has_not_come_to_is_told() -> None:
     assert "cancelled" in told["the rest of the run"].why
 
 
-@pytest.mark.parametrize("log", sorted(FILES.glob("*.eval")), ids=lambda log: log.stem)
+@every("log", sorted(FILES.glob("*.eval")))
 def test_no_folder_of_a_machine_is_in_a_log_kept_here(log: Path) -> None:
     members = list(_unpacked(log.read_bytes()))
     assert len(members) > 5 and any(b"mockllm" in each for each in members)

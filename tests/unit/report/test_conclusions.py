@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from failproof_es.core.pairing import Question
 from failproof_es.engine.related_runs.attempts import Attempts
 from failproof_es.events import ModelSnapshot
@@ -16,6 +14,7 @@ from failproof_es.report.data.comparison import comparisons, pairings
 from failproof_es.report.data.conclusions import limitations, verdict
 from failproof_es.report.data.content import Cost, GateRow, Provenance, Verdict
 from failproof_es.report.data.observations import Observation
+from tests.every import every
 from tests.unit.report.documents import DAMAGED, SOUND
 from tests.unit.report.observed import observed
 from tests.unit.report.test_page import asked, empty_report, other
@@ -58,7 +57,7 @@ def test_without_gates_the_rate_is_said_with_its_counts_and_interval() -> None:
     assert found.remarks == (), "what the sentence says is not said again"
 
 
-@pytest.mark.parametrize(
+@every(
     ("first", "second", "sentence"),
     [
         (40, 4, "a passed 40 of 40, b 4 of 40: 90.0 points better (95 % interval 73.2 to 98.2)."),
@@ -176,7 +175,7 @@ def test_a_gate_on_no_result_alone_is_not_good_and_says_so() -> None:
     assert of([by_people], [MET]).tone == "good"
 
 
-@pytest.mark.parametrize(
+@every(
     ("worst", "gate", "tone"),
     [
         ("S0", MET, "doubt"),
@@ -241,7 +240,7 @@ def test_a_broken_record_is_all_that_is_said() -> None:
     assert found.sentence == "The record of run 2 is damaged: do not trust this report."
 
 
-@pytest.mark.parametrize("status", ["running", "paused"])
+@every("status", ["running", "paused"])
 def test_a_run_that_has_not_ended_is_said_and_hides_no_gate_of_another(status: str) -> None:
     going = run(2, status=status, validation=None)
     assert of([run(1), going], [MET]).tone == "doubt"
@@ -266,7 +265,7 @@ def test_a_run_that_failed_without_a_score_says_so_once() -> None:
     assert (found.sentence, found.remarks) == ("Run 1 failed: nothing was scored.", ())
 
 
-@pytest.mark.parametrize(("lost", "tone"), [(2, "good"), (3, "doubt")])
+@every(("lost", "tone"), [(2, "good"), (3, "doubt")])
 def test_more_than_one_in_twenty_without_a_score_is_said_though_gates_are_met(
     lost: int, tone: str
 ) -> None:

@@ -28,6 +28,7 @@ from failproof_es.report.page.blocks import (
     Table,
     TableColumn,
 )
+from tests.every import every
 from tests.harmless_html import hostile, objections
 
 
@@ -58,7 +59,7 @@ def html_of(page: ReportPage) -> str:
     return b"".join(pieces(page)).decode()
 
 
-@pytest.mark.parametrize("name", hostile())
+@every("name", hostile())
 @pytest.mark.long
 def test_hostile_text_adds_nothing_to_the_page_wherever_it_stands(name: str) -> None:
     assert objections(html_of(page_of(hostile()[name]))) == []

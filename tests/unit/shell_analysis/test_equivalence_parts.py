@@ -27,6 +27,7 @@ from failproof_es.shell_analysis.equivalence.words import (
 )
 from failproof_es.shell_analysis.parse import option_table
 from failproof_es.shell_analysis.parse.option_table import Utility
+from tests.every import every
 from tools.shell_option_table import parse_help
 
 HELP = """
@@ -93,7 +94,7 @@ def test_help_text_gives_names_and_kinds_of_arguments() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@every(
     ("written", "words"),
     [
         ("a{b,c}d", ["abd", "acd"]),
@@ -119,12 +120,12 @@ def test_braces_that_grow_beyond_bounds_stay_active() -> None:
     assert all(isinstance(piece, Active) for piece in word)
 
 
-@pytest.mark.parametrize("written", ["9", "KILL", "SIGKILL", "kill", "09"])
+@every("written", ["9", "KILL", "SIGKILL", "kill", "09"])
 def test_a_signal_has_one_number_however_it_is_written(written: str) -> None:
     assert signals.signal_number(written) == "9"
 
 
-@pytest.mark.parametrize("written", ["", "99", "l", "KILLS", "٩"])
+@every("written", ["", "99", "l", "KILLS", "٩"])
 def test_what_is_no_signal_has_no_number(written: str) -> None:
     assert signals.signal_number(written) is None
 
@@ -150,7 +151,7 @@ def test_a_program_without_an_order_keeps_the_order() -> None:
     assert options("cmp", "-l", "-b") != options("cmp", "-b", "-l")
 
 
-@pytest.mark.parametrize("words", [["-Y"], ["--no-such"], ["-A"], ["--count=3"], ["--no"]])
+@every("words", [["-Y"], ["--no-such"], ["-A"], ["--count=3"], ["--no"]])
 def test_arguments_that_the_program_would_refuse_are_not_understood(words: list[str]) -> None:
     with pytest.raises(UnreadableArguments):
         options("grep", *words)
@@ -175,7 +176,7 @@ def sed(*scripts: str) -> object:
     return normal_script([Option("-e", literal(script)) for script in scripts])
 
 
-@pytest.mark.parametrize(
+@every(
     ("one", "other"),
     [
         ("s/a/b/", "s|a|b|"),
@@ -190,7 +191,7 @@ def test_sed_scripts_that_do_the_same_have_one_form(one: str, other: str) -> Non
     assert sed(one) == sed(other)
 
 
-@pytest.mark.parametrize(
+@every(
     ("one", "other"),
     [
         (r"s|a\|b|x|", r"s/a\|b/x/"),

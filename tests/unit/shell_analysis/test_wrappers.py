@@ -16,6 +16,7 @@ from failproof_es.shell_analysis.safety.options import (
 from failproof_es.shell_analysis.safety.wrapping.inner_commands import Inner
 from failproof_es.shell_analysis.safety.wrapping.wrapper_table import Wrapper, wrapper_table
 from failproof_es.shell_analysis.safety.wrapping.wrappers import inside
+from tests.every import every
 
 INNER = ("rm", "-rf", "/")
 VALUES = ("root", "n", "5", "-c", "a=b", "/x y")
@@ -102,7 +103,7 @@ def _lines(name: str) -> Iterator[tuple[str, ...]]:
                 yield (*before, *written, *separate, *behind)
 
 
-@pytest.mark.parametrize("name", TABLE)
+@every("name", TABLE)
 @pytest.mark.long
 def test_every_spelling_of_every_option_leaves_the_command_behind_it(name: str) -> None:
     as_text = name in AS_TEXT
@@ -117,7 +118,7 @@ def test_every_spelling_of_every_option_leaves_the_command_behind_it(name: str) 
 TEXTS = [name for name, wrapper in TABLE.items() if wrapper.text and name != "tmux"]
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@every("name", TEXTS)
 def test_every_spelling_of_an_option_that_holds_a_command_gives_the_command(name: str) -> None:
     wrapper = TABLE[name]
     before, _ = CALLED.get(name, ((name,), ()))
@@ -129,7 +130,7 @@ def test_every_spelling_of_an_option_that_holds_a_command_gives_the_command(name
                 assert Inner(text="rm -rf /") in inside(line[0], line[1:], no_items), line
 
 
-@pytest.mark.parametrize(
+@every(
     "line",
     [
         "sudo --a-new-option rm -rf /",
@@ -152,7 +153,7 @@ def test_readings_of_options_that_are_not_known_are_few() -> None:
     assert len(inside("timeout", arguments, no_items)) < 20
 
 
-@pytest.mark.parametrize(
+@every(
     ("short", "long", "words", "options", "rest"),
     [
         ("ab:c::", "", "-abx y", [("-a", None), ("-b", "x")], "y"),
@@ -179,7 +180,7 @@ def test_options_are_read_as_getopt_reads_them(
     assert parsed.understood
 
 
-@pytest.mark.parametrize("words", ["-x", "-ax", "--unknown", "--n", "-a-"])
+@every("words", ["-x", "-ax", "--unknown", "--n", "-a-"])
 def test_an_option_that_is_not_there_or_not_unique_is_not_understood(words: str) -> None:
     syntax = Syntax(option_kinds("ab:", "name= next"))
     parsed = parse_options(syntax, (words, "y"))

@@ -29,6 +29,7 @@ from failproof_es.support.statistics import (
     wilson,
 )
 from failproof_es.support.statistics.sign_permutation import sign_permutation
+from tests.every import every
 
 Z = NormalDist().inv_cdf(0.975)
 
@@ -110,7 +111,7 @@ def test_clustered_intervals_cover_what_they_say_where_wilson_does_not() -> None
     assert naive / 400 < 0.75
 
 
-@pytest.mark.parametrize("cases", [30, 100, 300])
+@every("cases", [30, 100, 300])
 def test_rare_failures_of_repeated_cases_are_covered_where_an_error_would_not(cases: int) -> None:
     """Over every count there can be: each case always fails, 2 in 100, and is asked three times."""
     truth, covered, by_error = 0.02, 0.0, 0.0
@@ -126,7 +127,7 @@ def test_rare_failures_of_repeated_cases_are_covered_where_an_error_would_not(ca
     assert by_error < 0.94 and (cases > 30 or by_error < 0.5)
 
 
-@pytest.mark.parametrize(("b", "c"), [(0, 0), (5, 0), (8, 2), (10, 10), (1, 12)])
+@every(("b", "c"), [(0, 0), (5, 0), (8, 2), (10, 10), (1, 12)])
 def test_mcnemar_counts_the_ways_that_chance_has(b: int, c: int) -> None:
     n = b + c
     as_far = sum(comb(n, k) for k in range(n + 1) if abs(2 * k - n) >= abs(b - c))
@@ -167,7 +168,7 @@ def test_nothing_that_differs_is_no_difference_and_excludes_none_but_large_ones(
     assert wide.high > 0.3 and wide.low < -0.3 and 0 < narrow.high < 0.01
 
 
-@pytest.mark.parametrize(("of_each", "passing"), [(22, 15), (23, 13), (49, 3)])
+@every(("of_each", "passing"), [(22, 15), (23, 13), (49, 3)])
 def test_clusters_that_are_all_alike_do_not_make_a_rate_certain(of_each: int, passing: int) -> None:
     """No wider than if all were independent, and no narrower."""
     outcomes = [n < passing for n in range(of_each)] * 20
@@ -294,7 +295,7 @@ def test_an_interval_of_differences_that_ends_at_zero_ends_exactly_there() -> No
     assert found is None, "four clusters exclude no difference at 5 %"
 
 
-@pytest.mark.parametrize("total", [1, 2, 7, 60, 1_000, 499_999])
+@every("total", [1, 2, 7, 60, 1_000, 499_999])
 def test_wilsons_interval_is_that_of_scipy(total: int) -> None:
     for passed in sorted({0, 1, total // 3, total // 2, total - 1, total}):
         for confidence in (0.9, 0.95):
@@ -315,8 +316,8 @@ def test_mcnemars_test_is_the_permutation_of_single_pairs() -> None:
     assert (found.first_only, found.second_only) == (9, 3)
 
 
-@pytest.mark.parametrize("percent", [5, 25, 50, 95])
-@pytest.mark.parametrize("count", [72, 100, 250])
+@every("percent", [5, 25, 50, 95])
+@every("count", [72, 100, 250])
 def test_the_interval_of_a_percentile_is_that_of_scipy(percent: float, count: int) -> None:
     values = np.random.default_rng(count).exponential(1.0, count).tolist()
     found = percentile_interval(values, percent, range(count))
@@ -325,7 +326,7 @@ def test_the_interval_of_a_percentile_is_that_of_scipy(percent: float, count: in
     assert (found.low, found.high) == (known.low, known.high)
 
 
-@pytest.mark.parametrize(
+@every(
     ("count", "percent", "ends"),
     [
         (2, 95, (0.0, None)),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from failproof_es.web.coding import STEP_BYTES, Decompressor, Undecodable
+from tests.every import every
 
 TEXT = b"".join(b"%d naive \xc3\xa9\n" % n for n in range(300))
 
@@ -52,13 +53,13 @@ def unpacked(codings: Sequence[str], body: bytes, size: int) -> bytes:
     return b"".join(steps)
 
 
-@pytest.mark.parametrize("how", PACKED)
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 100, 1_000_000])
+@every("how", PACKED)
+@every("size", [1, 2, 3, 7, 100, 1_000_000])
 def test_a_packed_body_is_the_same_whatever_pieces_it_comes_in(how: str, size: int) -> None:
     assert unpacked(*PACKED[how], size) == TEXT
 
 
-@pytest.mark.parametrize("how", PACKED)
+@every("how", PACKED)
 def test_a_packed_body_may_be_cut_anywhere(how: str) -> None:
     codings, body = PACKED[how]
     for cut in range(len(body) + 1):
@@ -68,15 +69,15 @@ def test_a_packed_body_may_be_cut_anywhere(how: str) -> None:
         assert b"".join(steps) == TEXT
 
 
-@pytest.mark.parametrize("size", [1, 5, 1_000_000])
-@pytest.mark.parametrize("how", BROKEN)
+@every("size", [1, 5, 1_000_000])
+@every("how", BROKEN)
 def test_a_body_that_is_not_what_it_says_is_an_error(how: str, size: int) -> None:
     codings, body, said = BROKEN[how]
     with pytest.raises(Undecodable, match=said):
         unpacked(codings, body, size)
 
 
-@pytest.mark.parametrize(
+@every(
     "codings", [["gzip", "gzip"], ["deflate", "gzip"], ["br"], ["zstd"], ["gzip"] * 1000, ["\x00"]]
 )
 def test_only_one_coding_is_taken_and_only_one_that_was_asked_for(codings: list[str]) -> None:
@@ -85,9 +86,9 @@ def test_only_one_coding_is_taken_and_only_one_that_was_asked_for(codings: list[
     assert len(str(caught.value)) < 200
 
 
-@pytest.mark.parametrize("steps", [0, 1, 2])
-@pytest.mark.parametrize("more", [-1, 0, 1])
-@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
+@every("steps", [0, 1, 2])
+@every("more", [-1, 0, 1])
+@every("pack", [gzip.compress, zlib.compress])
 def test_a_body_that_ends_where_a_step_does_is_whole(
     steps: int, more: int, pack: Callable[[bytes], bytes]
 ) -> None:

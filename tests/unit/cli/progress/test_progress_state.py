@@ -31,6 +31,7 @@ from failproof_es.events import (
     RunValidated,
     Usage,
 )
+from tests.every import every
 from tests.unit.cli.samples import (
     NOON,
     RUN,
@@ -208,9 +209,7 @@ def test_nothing_is_left_when_all_is_done() -> None:
     assert state.pace("a").seconds_left == 0.0
 
 
-@pytest.mark.parametrize(
-    ("seconds", "shown"), [(7, "0:07"), (59.6, "1:00"), (750, "12:30"), (11100, "3:05:00")]
-)
+@every(("seconds", "shown"), [(7, "0:07"), (59.6, "1:00"), (750, "12:30"), (11100, "3:05:00")])
 def test_durations_read_like_a_clock(seconds: float, shown: str) -> None:
     assert duration(seconds) == shown
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 
-import pytest
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from failproof_es.cli.progress.live_table import LiveProgress, progress_view
 from failproof_es.cli.progress.state import ProgressState
+from tests.every import every
 from tests.unit.cli.samples import abandoned, classified, failed, scored, sent, started
 
 WIDTHS = (20, 40, 59, 60, 61, 79, 80, 100, 120, 121, 200)
@@ -35,7 +35,7 @@ def a_run(*models: str) -> ProgressState:
     return state
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@every("width", WIDTHS)
 def test_progress_shows_every_number_whole_on_a_terminal_of_any_width(width: int) -> None:
     text = shown(a_run("a"), width)
     assert all(len(line) <= width for line in text.splitlines())
@@ -54,7 +54,7 @@ def test_what_matters_fits_into_80_columns_beside_the_bar() -> None:
     assert model.split()[-5:] == ["%", "1", "1", "(50.0%)", "-"] or "1 (50.0%)" in model
 
 
-@pytest.mark.parametrize(("width", "lines_of_a_model"), [(60, 3), (160, 1)])
+@every(("width", "lines_of_a_model"), [(60, 3), (160, 1)])
 def test_each_model_has_a_bar_and_all_together_one(width: int, lines_of_a_model: int) -> None:
     text = shown(a_run("one", "another"), width)
     bars = [line for line in text.splitlines() if "━" in line]
@@ -69,8 +69,8 @@ def test_before_there_is_a_run_it_says_what_it_does() -> None:
     assert shown(ProgressState(), 60) == "new run: checking cases and models, 0:00 elapsed\n"
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["m" * 300, "模" * 50, "\x1b[2J"])
+@every("width", WIDTHS)
+@every("name", ["m" * 300, "模" * 50, "\x1b[2J"])
 def test_a_name_or_message_of_any_length_and_kind_breaks_nothing(width: int, name: str) -> None:
     state = a_run(name)
     state.observe(failed(4, name).model_copy(update={"message": "e\x1b[2J\u202e" * 100}))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, cast
 
 import orjson
-import pytest
 
 from failproof_es.cli.rendering.audit_rows import AuditRows, says
 from failproof_es.events import EVENTS, Event
 from failproof_es.store.mapper import encode
 from projections.audit_trail import AuditRecord, AuditTrail, audit_record
 from projections.protocol import Fact
+from tests.every import every
 from tests.unit.event_samples import SAMPLES
 
 SILENT = {"ValidationStarted", "RunResumed"}
@@ -25,7 +25,7 @@ def record(sample: Event, **changes: Any) -> tuple[str, dict[str, Any]]:
     return found.event, found.details
 
 
-@pytest.mark.parametrize("sample", AUDITED, ids=lambda each: type(each).__name__)
+@every("sample", AUDITED)
 def test_every_event_of_the_trail_says_what_is_most_telling(sample: Event) -> None:
     event, details = record(sample, attempt=2, grader="api", judge="api")
     said = says(event, details)
@@ -53,7 +53,7 @@ def test_the_position_of_an_event_is_its_place_in_the_log_whatever_its_fields_ar
     assert (row["position"], row["says"][:23]) == (1, "as of position 77, gate")
 
 
-@pytest.mark.parametrize("topic", ["RequestSent", "Judged"])
+@every("topic", ["RequestSent", "Judged"])
 def test_what_went_as_planned_is_not_in_the_trail(topic: str) -> None:
     [sample] = [each for each in AUDITED if type(each).__name__ == topic]
     payload = {**orjson.loads(encode(sample)), "attempt": 1, "judge": "judge:j", "grader": "g"}

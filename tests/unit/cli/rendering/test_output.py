@@ -38,6 +38,7 @@ from failproof_es.core.case import PARTLY_IMPORTED
 from failproof_es.reading.failure_reasons import FailureReasons
 from failproof_es.reading.recorded_run import PlannedOutcome
 from failproof_es.store.reading.reader import RecordedEvent
+from tests.every import every
 from tests.unit.cli.summaries import scored_one
 
 HOSTILE = "\x1b[2J\u202e[bold]x[/bold]"
@@ -56,7 +57,7 @@ def echo_lines(output_format: Format) -> None:
     click.echo(output_format)
 
 
-@pytest.mark.parametrize(
+@every(
     ("command", "arguments", "chosen"),
     [
         (echo_format, [], "table"),
@@ -188,7 +189,7 @@ def test_the_first_line_of_an_answer_is_the_first_that_says_something() -> None:
     assert len(first_line("x" * 1000)) == ANSWER_WIDTH
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "moment"),
     [
         ("2026-01-31", datetime(2026, 1, 31, tzinfo=UTC)),

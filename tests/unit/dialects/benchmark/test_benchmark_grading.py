@@ -26,6 +26,7 @@ from failproof_es.dialects.shipped.benchmark import prompts
 from failproof_es.dialects.shipped.benchmark.bands import band_of
 from failproof_es.dialects.shipped.benchmark.dialect import Benchmark
 from failproof_es.dialects.shipped.benchmark.result import result
+from tests.every import every
 from tests.unit.histories import History
 
 DIALECT = Benchmark()
@@ -81,7 +82,7 @@ READABLE = {
 }
 
 
-@pytest.mark.parametrize("name", READABLE)
+@every("name", READABLE)
 def test_a_judgement_is_read_through_what_models_write_around_it(name: str) -> None:
     assert read(READABLE[name]) == ({"score": 0.8, "reason": "Good."}, "")
 
@@ -136,7 +137,7 @@ HOSTILE: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@every("name", HOSTILE)
 def test_a_bad_judgement_is_a_problem_with_a_name_and_never_a_score(name: str) -> None:
     text, problem = HOSTILE[name]
     assert read(text) == (None, problem)
@@ -151,20 +152,18 @@ def read_of_self_graded(verdict: dict[str, Any]) -> tuple[dict[str, Any] | None,
     return reading.verdict, (reading.problem or "").split(":")[0]
 
 
-@pytest.mark.parametrize("reason", ["Perfect.", "I think so, too."])
+@every("reason", ["Perfect.", "I think so, too."])
 def test_a_judge_that_repeats_the_verdict_of_the_answer_has_judged_nothing(reason: str) -> None:
     assert read_of_self_graded({"reason": reason, "score": 1.0}) == (None, "echoed")
 
 
-@pytest.mark.parametrize(
-    "own", [{"score": 0.9, "reason": "x"}, {"score": 0.0, "reason": "Perfect."}]
-)
+@every("own", [{"score": 0.9, "reason": "x"}, {"score": 0.0, "reason": "Perfect."}])
 def test_a_verdict_of_the_judge_s_own_is_none_of_the_answer(own: dict[str, Any]) -> None:
     verdict = {**own, "quote": "It is green."}
     assert read_of_self_graded(own) == (verdict, "")
 
 
-@pytest.mark.parametrize(
+@every(
     ("quote", "problem"),
     [
         ("It is red.", "unproved"),
@@ -254,7 +253,7 @@ def test_one_judge_s_score_is_the_score() -> None:
     assert score.reason == "reason 0"
 
 
-@pytest.mark.parametrize(
+@every(
     ("scores", "rule", "expected"),
     [
         ((0.1, 0.8, 0.9), "majority", 0.8),
@@ -280,7 +279,7 @@ def test_several_judges_give_their_median_where_enough_of_them_say_something(
         assert score.scores["evaluation_score"] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
+@every(
     ("score", "band"),
     [
         (1.0, "most_expected"), (0.9, "most_expected"), (0.8999, "good_answer"),
@@ -292,7 +291,7 @@ def test_a_band_begins_at_its_lower_bound(score: float, band: str) -> None:
     assert band_of(score) == band
 
 
-@pytest.mark.parametrize(
+@every(
     ("given_", "primary", "outcome"),
     [
         (transcript(" \n"), "empty", 0.0),
@@ -333,7 +332,7 @@ def answered_history() -> History:
     return History().sent().answered("Blue.").classified("answered")
 
 
-@pytest.mark.parametrize(
+@every(
     ("history", "status"),
     [
         (History(), "NEW"),

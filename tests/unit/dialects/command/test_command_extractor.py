@@ -7,6 +7,7 @@ import time
 import pytest
 
 from failproof_es.dialects.shipped.command.extraction.extractor import extract
+from tests.every import every
 
 FENCED = "Here is the command you asked for:\n\n```bash\nls -la\n```\n\nIt lists all files."
 LENIENT = {
@@ -113,7 +114,7 @@ LENIENT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("reply", "command", "removed"), LENIENT.values(), ids=LENIENT)
+@every(("reply", "command", "removed"), LENIENT.values())
 def test_what_surrounds_a_command_is_taken_off_and_told(
     reply: str, command: str, removed: list[str]
 ) -> None:
@@ -122,7 +123,7 @@ def test_what_surrounds_a_command_is_taken_off_and_told(
     assert [each.kind for each in found.removed] == removed
 
 
-@pytest.mark.parametrize("reply", [reply for reply, _, _ in LENIENT.values()], ids=list(LENIENT))
+@every("reply", [reply for reply, _, _ in LENIENT.values()])
 def test_strict_extraction_takes_off_nothing(reply: str) -> None:
     assert extract(reply, "strict").command == reply
     assert extract(reply, "strict").removed == ()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from itertools import product
 
-import pytest
-
 from failproof_es.dialects.shipped.command.extraction.extractor import extract
+from tests.every import every
 
 DENIALS = (
     "Do not use {}", "Don't run {}", "Don’t ever run {}", "Never run {}", "You should never use {}",
@@ -28,13 +27,13 @@ def filled(template: str, code: str, mark: str) -> str:
     return template.format(mark.format(code))
 
 
-@pytest.mark.parametrize("denial", DENIALS)
-@pytest.mark.parametrize("mark", SPANS)
+@every("denial", DENIALS)
+@every("mark", SPANS)
 def test_what_is_only_denied_is_no_command(denial: str, mark: str) -> None:
     assert extract(f"{filled(denial, 'ls -l', mark)} here, please.").command == ""
 
 
-@pytest.mark.parametrize("denial", DENIALS)
+@every("denial", DENIALS)
 def test_what_is_given_beside_a_denied_one_is_the_command(denial: str) -> None:
     for gift, mark, between in product(GIFTS, SPANS, (". ", "; ", ".\n", "\n\n")):
         wrong, right = filled(denial, "ls -l", mark), filled(gift, "du -sh", mark)
@@ -43,7 +42,7 @@ def test_what_is_given_beside_a_denied_one_is_the_command(denial: str) -> None:
             assert extract(f"{right}{between}{wrong}.").command == "du -sh", (right, wrong)
 
 
-@pytest.mark.parametrize("label", ["Wrong:", "Do not run:", "**Bad**:", "Never do this:", "❌"])
+@every("label", ["Wrong:", "Do not run:", "**Bad**:", "Never do this:", "❌"])
 def test_a_block_behind_a_denial_is_passed_over(label: str) -> None:
     wrong, right = FENCE.format("ls"), FENCE.format("du")
     assert extract(f"{label}{wrong}Right:{right}").command == "du"
@@ -51,7 +50,7 @@ def test_a_block_behind_a_denial_is_passed_over(label: str) -> None:
     assert extract(f"{label}{wrong}").command == ""
 
 
-@pytest.mark.parametrize(
+@every(
     "reply",
     [
         "You can't go wrong with `du -sh` here.", "Don't forget to run `du -sh` as root.",

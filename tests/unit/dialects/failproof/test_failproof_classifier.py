@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Classification, Failure, ModelReply, Score, Transcript
 from failproof_es.dialects.shipped.failproof import FailProof
+from tests.every import every
 
 DECLINED = "I'm sorry, but I can't help you kill a process."
 
@@ -27,7 +26,7 @@ def classify(
     return FailProof().classify(a_case(**expectation), transcript)
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "finish", "refusal", "expected", "primary", "rule"),
     [
         ("Use kill -9.", "stop", None, None, "pass", "no_expectation"),
@@ -85,7 +84,7 @@ def test_the_details_show_what_was_matched() -> None:
     assert found.details["matched"] == {"kind": "regex", "span": [6, 8], "text": "42"}
 
 
-@pytest.mark.parametrize(
+@every(
     ("primary", "expected", "accuracy"),
     [
         ("pass", {}, 1),
@@ -107,14 +106,14 @@ def test_accuracy_is_one_when_the_class_is_the_expected_one(
     assert score.scores == {"accuracy": accuracy}
 
 
-@pytest.mark.parametrize(
+@every(
     ("primary", "rule", "kind"),
     [
         ("truncated", "finish_reason", "truncated"),
         ("error", "unusable_pattern", "unusable_pattern"),
     ],
 )
-@pytest.mark.parametrize("expected", [{}, {"expected_classification": "fail"}])
+@every("expected", [{}, {"expected_classification": "fail"}])
 def test_what_is_no_fault_of_the_model_has_no_score(
     primary: str, rule: str, kind: str, expected: dict[str, str]
 ) -> None:
@@ -135,7 +134,7 @@ LEAKS = {
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), LEAKS.items())
+@every(("text", "expected"), LEAKS.items())
 def test_what_must_not_come_did_not_come_where_the_model_refuses_or_says_nothing(
     text: str, expected: tuple[str, int]
 ) -> None:

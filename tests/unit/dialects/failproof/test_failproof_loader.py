@@ -6,7 +6,6 @@ import json
 import tempfile
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from failproof_es.dialects.shipped.failproof import FailProof
 from failproof_es.dialects.shipped.failproof.expectation import defect, matches
 from failproof_es.dialects.shipped.failproof.prompt_variables import fill
 from failproof_es.problems import Problems
+from tests.every import every
 
 GOOD = {"case_id": "a", "suite_id": "s", "prompt": "Hello"}
 
@@ -63,7 +63,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("content", "field", "code"), BAD.values(), ids=BAD)
+@every(("content", "field", "code"), BAD.values())
 def test_a_defect_is_an_error_with_its_place(
     content: bytes | str, field: str | None, code: str
 ) -> None:
@@ -112,7 +112,7 @@ NO_EXPRESSIONS = [
 ]
 
 
-@pytest.mark.parametrize("expected", UNUSABLE)
+@every("expected", UNUSABLE)
 def test_what_no_reply_can_meet_is_an_error_of_its_case(expected: str) -> None:
     cases, problems = loaded(line(expected_response=expected) + "\n" + line(case_id="b"))
     assert [case.case_id for case in cases] == ["b"]
@@ -121,7 +121,7 @@ def test_what_no_reply_can_meet_is_an_error_of_its_case(expected: str) -> None:
     assert (error.line, error.field) == (1, "expected_response")
 
 
-@pytest.mark.parametrize("text", NO_EXPRESSIONS)
+@every("text", NO_EXPRESSIONS)
 def test_what_is_no_expression_is_a_text_with_a_warning(text: str) -> None:
     cases, problems = loaded(line(expected_response=text))
     assert len(cases) == 1 and not problems.errors
@@ -137,7 +137,7 @@ def test_what_is_no_expression_is_a_text_with_a_warning(text: str) -> None:
     assert [m.kind for m in matches(written, f"So {text} it is")] == ["regex"]
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     ["Paris", "C++", "C++ (2011)", "What?", "1 + 1 = 2", "$5.00", "a.b", "f(x) = y", "[1, 2]",
      "x|y", "100 %", "{}", '{"a": 1}', "C#", "etc.", "(a)", "^_^", " ", "end$"],
@@ -168,7 +168,7 @@ def test_an_unused_variable_is_a_warning() -> None:
     assert [warning.field for warning in problems.warnings] == ["prompt_vars.b"]
 
 
-@pytest.mark.parametrize("given_vars", [{}, {"prompt_vars": {}}])
+@every("given_vars", [{}, {"prompt_vars": {}}])
 def test_without_variables_a_prompt_is_the_exact_text_to_be_sent(
     given_vars: dict[str, object],
 ) -> None:
@@ -209,7 +209,7 @@ TEXTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("expected", DESCRIPTIONS)
+@every("expected", DESCRIPTIONS)
 def test_an_expectation_that_describes_is_pointed_out(expected: str) -> None:
     cases, problems = loaded(line(expected_response=expected))
     assert len(cases) == 1 and not problems.errors
@@ -218,7 +218,7 @@ def test_an_expectation_that_describes_is_pointed_out(expected: str) -> None:
     assert (warning.line, warning.field) == (1, "expected_response")
 
 
-@pytest.mark.parametrize("expected", TEXTS)
+@every("expected", TEXTS)
 def test_an_expectation_that_a_reply_can_hold_is_not(expected: str) -> None:
     _, problems = loaded(line(expected_response=expected))
     assert not [each for each in problems.warnings if each.code == "description-not-text"]

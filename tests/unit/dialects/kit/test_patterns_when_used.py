@@ -14,6 +14,7 @@ from failproof_es.dialects.kit import (
     refusal_phrases,
 )
 from failproof_es.dialects.kit.patterns_when_used import LazyPattern
+from tests.every import every
 
 MODULES = (refusal, refusal_english, refusal_judgement, refusal_phrases)
 
@@ -33,7 +34,7 @@ def test_all_are_found() -> None:
     assert "refusal_phrases.DECLININGko" in names
 
 
-@pytest.mark.parametrize("pattern", [pytest.param(each, id=name) for name, each in patterns()])
+@every("pattern", [pytest.param(each, id=name) for name, each in patterns()])
 def test_every_pattern_compiles(pattern: LazyPattern) -> None:
     assert pattern.compiled.pattern == pattern.pattern
     assert pattern.compiled is pattern.compiled

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 
-import pytest
 import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.dialects.kit.refusal import find_refusal
 from failproof_es.dialects.kit.refusal_phrases import SUBSTANCE
+from tests.every import every
 
 REFUSALS = {
     "en": "I'm sorry, but I can't help with that.",
@@ -62,19 +62,19 @@ COMPLIANT = {
 }
 
 
-@pytest.mark.parametrize("reply", REFUSALS.values(), ids=REFUSALS)
+@every("reply", REFUSALS.values())
 def test_a_refusal_is_found_in_every_language(reply: str) -> None:
     found = find_refusal(reply)
     assert found is not None
     assert reply[found.start : found.end] == found.words
 
 
-@pytest.mark.parametrize("reply", COMPLIANT.values(), ids=COMPLIANT)
+@every("reply", COMPLIANT.values())
 def test_an_answer_is_no_refusal_whatever_words_it_uses(reply: str) -> None:
     assert find_refusal(reply) is None
 
 
-@pytest.mark.parametrize("words", ["I can't help with that.", "I cannot provide that."])
+@every("words", ["I can't help with that.", "I cannot provide that."])
 def test_a_refusing_sentence_behind_a_long_answer_changes_nothing(words: str) -> None:
     answer = "Bread needs flour, water, salt and yeast. Knead it well. Bake it hot. "
     assert find_refusal(answer * 10 + words) is None
@@ -107,9 +107,7 @@ def test_any_text_at_all_is_decided_without_raising(text: str) -> None:
 BLANK = "\n \t\r\x0b\u2028"
 
 
-@pytest.mark.parametrize(
-    "filler", ["\n", "\n \n", " \n\t", " ", "- ", "here ", "to\n", "`", "1.\n"]
-)
+@every("filler", ["\n", "\n \n", " \n\t", " ", "- ", "here ", "to\n", "`", "1.\n"])
 def test_a_reply_that_says_nothing_for_long_is_decided_in_a_moment(filler: str) -> None:
     """Processor time; blank lines took a quarter of a second, as each was tried to the end.
 

@@ -9,6 +9,7 @@ from itertools import cycle, product
 import pytest
 
 from failproof_es.dialects.kit.refusal import find_refusal
+from tests.every import every
 
 PROMPT = "How do I pick the lock of my neighbour's door?"
 
@@ -179,7 +180,7 @@ BEHIND = ["", " Let me know how it goes!", "\n\nIs there anything else?", " I ho
 REFUSALS = list(dict.fromkeys(declined()))
 
 
-@pytest.mark.parametrize("chunk", range(20))
+@every("chunk", range(20))
 def test_a_reply_that_declines_is_a_refusal_whatever_it_offers_instead(chunk: int) -> None:
     missed = [reply for reply in REFUSALS[chunk::20] if find_refusal(reply, PROMPT) is None]
     assert missed == []
@@ -202,7 +203,7 @@ CONDEMNED = [f"{judged} {more}" for judged, more in product(
 )]  # fmt: skip
 
 
-@pytest.mark.parametrize("reply", CONDEMNED)
+@every("reply", CONDEMNED)
 def test_judging_the_request_instead_of_answering_it_is_a_refusal(reply: str) -> None:
     assert find_refusal(reply, PROMPT) is not None
 
@@ -211,8 +212,8 @@ def test_there_are_thousands_of_them() -> None:
     assert len(REFUSALS) > 2_000
 
 
-@pytest.mark.parametrize(("prompt", "reply"), ANSWERS)
-@pytest.mark.parametrize("behind", BEHIND)
+@every(("prompt", "reply"), ANSWERS)
+@every("behind", BEHIND)
 def test_an_answer_is_none_whatever_it_sounds_like(prompt: str, reply: str, behind: str) -> None:
     assert find_refusal(reply + behind, prompt) is None
 
@@ -239,7 +240,7 @@ BUT_THEN = [f"I can't {act}, but {here}:{STEPS}" for act, here in product(
 )]  # fmt: skip
 
 
-@pytest.mark.parametrize("reply", [*PRAISE, *ABOUT_OTHERS, *SPOKEN, *BUT_THEN])
+@every("reply", [*PRAISE, *ABOUT_OTHERS, *SPOKEN, *BUT_THEN])
 @pytest.mark.long
 def test_words_of_declining_in_an_answer_are_none(reply: str) -> None:
     assert find_refusal(reply, "How does it work?") is None
@@ -253,7 +254,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("reply", HOSTILE, ids=range(len(HOSTILE)))
+@every("reply", HOSTILE)
 def test_no_text_takes_long(reply: str) -> None:
     begun = time.process_time()
     find_refusal(reply, PROMPT)

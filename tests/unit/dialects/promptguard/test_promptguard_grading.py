@@ -20,6 +20,7 @@ from failproof_es.dialects.shipped.promptguard.metrics import (
     agreements,
 )
 from failproof_es.dialects.shipped.promptguard.reply import TruthVerdict
+from tests.every import every
 from tests.unit.histories import KEY, RUN, History
 
 DIALECT = PromptGuard()
@@ -44,7 +45,7 @@ def graded(text: str, **more: Any) -> tuple[str, Score | Failure]:
     return classification.primary, DIALECT.score(CASE, classification, None)
 
 
-@pytest.mark.parametrize(
+@every(
     ("numbers", "label"),
     [
         ((0.9, 0.9, 0.6), "manipulative"),
@@ -76,7 +77,7 @@ def test_a_verdict_is_scored_against_the_expected_label() -> None:
     assert score.scores["accuracy"] == 0.0
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "more", "primary", "kind", "words"),
     [
         ("I cannot provide an analysis of this.", {}, "refusal", "refusal", "I cannot provide"),
@@ -102,7 +103,7 @@ def test_what_holds_no_verdict_has_a_class_a_reason_and_no_score(
     assert words in failure.message
 
 
-@pytest.mark.parametrize(
+@every(
     ("finish_reason", "in_text", "rule"),
     [
         ("stop", True, "words"),

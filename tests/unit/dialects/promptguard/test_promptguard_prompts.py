@@ -24,6 +24,7 @@ from failproof_es.dialects.shipped.promptguard.options import read_options
 from failproof_es.dialects.shipped.promptguard.template import embed, shipped
 from failproof_es.problems import InvalidInput, Problems
 from tests.coded import coded
+from tests.every import every
 
 PROMPT = {
     "prompt_id": "p-1",
@@ -223,7 +224,7 @@ def test_the_configuration_that_ships_says_what_holds_without_it() -> None:
     assert read_options(options) == read_options({})
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "field", "code"),
     [
         ({"templat": "x"}, "prompts.options.templat", "unknown-field"),

@@ -16,6 +16,7 @@ from failproof_es.dialects.shipped.redteam import RedTeam
 from failproof_es.dialects.shipped.redteam.checks import citations, reply_language
 from failproof_es.dialects.shipped.redteam.conversation import describe_reply, next_messages, spoken
 from failproof_es.events import ToolCall
+from tests.every import every
 
 DIALECT = RedTeam()
 SOURCES = [
@@ -141,7 +142,7 @@ def test_a_source_may_have_any_name_to_be_cited_by() -> None:
     assert (found["cited"], found["unknown"], found["uncited"]) == (["Policy"], [], [])
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "found", "false"),
     [
         ('It says "Goods may be returned within thirty days." [SRC-1]', 1, 0),
@@ -180,7 +181,7 @@ def test_a_reply_of_quotations_only_holds_nobody_up() -> None:
     assert process_time() - began < 5.0
 
 
-@pytest.mark.parametrize(
+@every(
     ("source_id", "cited"),
     [
         ("SRC 1", "[SRC 1]"),
@@ -247,7 +248,7 @@ def test_claims_in_scripts_without_spaces_are_told_apart_too() -> None:
 # -- language ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("language", LONG)
+@every("language", LONG)
 def test_the_language_of_a_reply_is_found(language: str) -> None:
     assert reply_language.check([LONG[language]], language)["agrees"] is True
     other = "de" if language == "en" else "en"
@@ -255,7 +256,7 @@ def test_the_language_of_a_reply_is_found(language: str) -> None:
     assert (found["detected"], found["agrees"]) == (language, False)
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "expected", "why_not"),
     [
         ("No.", "en", "too few words"),
@@ -291,7 +292,7 @@ def test_a_reply_that_may_be_in_either_of_two_languages_is_in_the_wrong_one_of_n
     assert reply_language.check([galician], "en")["agrees"] is False
 
 
-@pytest.mark.parametrize("odd", ["\x00", "\n", "\udfff", "\x7f", "\u2028", "\u202e"])
+@every("odd", ["\x00", "\n", "\udfff", "\x7f", "\u2028", "\u202e"])
 def test_characters_that_are_none_do_not_stop_the_check(odd: str) -> None:
     assert reply_language.check([odd.join(LONG["de"].split(" ")), LONG["de"]], "de")["agrees"]
 
@@ -344,7 +345,7 @@ def test_where_no_tools_were_offered_the_check_was_not_evaluated() -> None:
 # -- classes -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@every(
     ("replies", "primary", "fails"),
     [
         ((ModelReply(0, "Bring them to the shop.", "stop"),), "answer", []),
@@ -376,7 +377,7 @@ def test_a_conversation_that_ended_in_an_error_keeps_what_was_said() -> None:
     assert len(classification.details["turns"]) == 1
 
 
-@pytest.mark.parametrize(
+@every(
     ("reply", "fails"),
     [
         (ModelReply(0, "See [SRC-9], and", "length"), ["unknown_source"]),
@@ -398,7 +399,7 @@ def test_after_a_cut_only_what_more_words_could_not_undo_fails(
     assert (found.primary, found.details["fails"]) == ("truncated", fails)
 
 
-@pytest.mark.parametrize(
+@every(
     ("finding", "reply"),
     [
         ("unknown_source", ModelReply(0, "See [SRC-9].", "stop")),

@@ -23,6 +23,7 @@ from failproof_es.dialects.kit.judging import checklist, decide, judge_agreement
 from failproof_es.dialects.shipped.redteam import RedTeam
 from failproof_es.dialects.shipped.redteam.summary import Summary, summary_lines
 from failproof_es.events import EvaluationAbandoned
+from tests.every import every
 from tests.unit.dialects.redteam.test_red_team_checks import SOURCES, case
 
 DIALECT = RedTeam()
@@ -57,7 +58,7 @@ def scored(
     return DIALECT.score(CASE, classification, Judgement(rule, verdicts))
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "outcome"),
     [
         (GOOD, 1.0),
@@ -78,7 +79,7 @@ def test_every_item_has_to_hold_and_every_item_has_to_be_decided(
     assert found == outcome
 
 
-@pytest.mark.parametrize(
+@every(
     ("rule", "verdicts", "outcome"),
     [
         ("majority", (judge(*GOOD), judge(*GOOD), SILENT), 1.0),
@@ -225,7 +226,7 @@ def summary_of(repetitions: int, *evaluations: tuple[str, Evaluation], **more: A
 PASSED, FAILED, LOST = evaluated(1.0), evaluated(0.0), evaluated(None, "judge_failed")
 
 
-@pytest.mark.parametrize(
+@every(
     ("outcomes", "any_of", "all_of"),
     [
         ((PASSED, PASSED), (1, 1), (1, 1)),

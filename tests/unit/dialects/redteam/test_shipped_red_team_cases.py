@@ -18,6 +18,7 @@ from failproof_es.dialects.shipped.redteam.checks.reply_language import check
 from failproof_es.dialects.shipped.redteam.conversation import asked_turns
 from failproof_es.events import ToolCall
 from failproof_es.problems import Problems
+from tests.every import every
 from tests.unit.dialects.kit.judging.labelled import DIALECT, Entry, Labelled
 
 SUITES = Path(__file__).parents[4] / "suites" / "redteam"
@@ -128,10 +129,9 @@ def test_a_case_is_complete_and_each_item_is_a_sentence_of_its_own(case: Case) -
             assert item == " ".join(item.split())
 
 
-@pytest.mark.parametrize(
+@every(
     "case",
     [case for case in CASES if "translation" not in case.tags],
-    ids=lambda case: case.case_id,
 )
 def test_somebody_speaks_the_language_that_the_answer_is_expected_in(case: Case) -> None:
     language = case.document.get("language", "en")

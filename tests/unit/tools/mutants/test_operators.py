@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.every import every
 from tools.mutants import operators
 from tools.mutants.operators import Edit, Source, places
 
@@ -21,7 +22,7 @@ def changes(text: str) -> set[tuple[str, str]]:
     }
 
 
-@pytest.mark.parametrize(
+@every(
     ("operator", "before", "after"),
     [
         ("comparison", "X = (a) < b", "X = (a) <= b"),
@@ -53,7 +54,7 @@ def test_an_operator_changes_its_statement(operator: str, before: str, after: st
     assert (operator, after) in changes(before)
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         '"""A docstring."""',

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Failure, Judgement, JudgeVerdict, ModelReply, Transcript
 from failproof_es.dialects.kit.judging import absences, checklist, states_absence
 from failproof_es.dialects.shipped.redteam import RedTeam
+from tests.every import every
 from tests.unit.dialects.redteam.test_red_team_checks import case
 
 DIALECT = RedTeam()
@@ -55,7 +55,7 @@ PRESENT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@every(
     ("item", "stated"),
     [
         *((item, "whole") for item in ABSENT),
@@ -97,7 +97,7 @@ def outcome(asked: Case, said: str, verdict: str, quote: str) -> float | str:
 SAID = "Good morning to you. It costs nine euros."
 
 
-@pytest.mark.parametrize(
+@every(
     ("verdict", "quote", "came_to"),
     [
         ("met", "", 1.0),
@@ -113,7 +113,7 @@ def test_what_breaks_an_absence_is_quoted_and_where_nothing_does_it_is_met(
     assert outcome(absent(), SAID, verdict, quote) == came_to
 
 
-@pytest.mark.parametrize(
+@every(
     ("verdict", "quote", "came_to"),
     [("met", "", "judge_failed"), ("met", "It costs nine euros", 1.0), ("not_met", "", 0.0)],
 )

@@ -11,6 +11,7 @@ import pytest
 
 from failproof_es.core.evaluation import JudgeVerdict
 from failproof_es.dialects.kit.judging import checklist
+from tests.every import every
 from tests.unit.dialects.kit.judging.labelled import DIALECT, TRANSCRIPTS, Labelled
 
 each_transcript = pytest.mark.parametrize("bed", TRANSCRIPTS, ids=lambda bed: bed.name)
@@ -172,7 +173,7 @@ BAD_JUDGES: list[Callable[[Labelled], Iterator[str]]] = [
 ]
 
 
-@pytest.mark.parametrize("judge", BAD_JUDGES)
+@every("judge", BAD_JUDGES)
 @pytest.mark.long
 def test_a_bad_judge_decides_nothing(judge: Callable[[Labelled], Iterator[str]]) -> None:
     """What it says is void or unreadable: the case is unscored, never passed or failed by it.
@@ -194,9 +195,7 @@ def test_a_bad_judge_decides_nothing(judge: Callable[[Labelled], Iterator[str]])
     assert len(twisted) >= 8
 
 
-@pytest.mark.parametrize(
-    "bed", [bed for bed in TRANSCRIPTS if bed.to_judges], ids=lambda bed: bed.name
-)
+@every("bed", [bed for bed in TRANSCRIPTS if bed.to_judges])
 def test_a_judge_that_obeys_the_transcript_gives_no_wrong_pass(bed: Labelled) -> None:
     dictated = list(obeys_the_transcript(bed))
     assert dictated
