@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import runpy
 import shutil
 import signal
 import subprocess
@@ -26,7 +27,7 @@ from failproof_es.models.providers.local.weights import SMOLLM2, location
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import RecordedEvent, find, resolve_run
 from failproof_es.store.store import Store
-from tests.acceptance.commands import mock_server
+from tests.acceptance.commands import mock_server, within
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "benchmark.py"
 TASKS = 4
@@ -69,7 +70,13 @@ EMBEDDED = pytest.param(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["over HTTP", EMBEDDED])
-def test_the_example_of_the_documentation_runs(store: Store, tmp_path: Path, model: str) -> None:
+def test_the_example_of_the_documentation_runs(
+    store: Store,
+    tmp_path: Path,
+    model: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     example = Path(shutil.copytree(EXAMPLE.parent, tmp_path / "examples")) / EXAMPLE.name
     configuration = example.with_suffix(".yaml")
     written = configuration.read_text().replace("max_tokens: 400", "max_tokens: 32")
@@ -85,16 +92,15 @@ def test_the_example_of_the_documentation_runs(store: Store, tmp_path: Path, mod
             written = written.replace("smollm2", "mock")
             example.write_text(example.read_text().replace("smollm2", "mock"))
         configuration.write_text(f"{written}\njudging: {{attempts: 1}}\n")
-        runs_as_documented(store, tmp_path, example, first_tokens=model == "embedded")
+        monkeypatch.setattr(sys, "argv", [str(example), store.url])
+        with within(tmp_path):
+            runpy.run_path(str(example), run_name="__main__")
+        runs_as_documented(
+            store, tmp_path, capsys.readouterr().out, first_tokens=model == "embedded"
+        )
 
 
-def runs_as_documented(store: Store, tmp_path: Path, example: Path, *, first_tokens: bool) -> None:
-    done = subprocess.run(
-        [sys.executable, str(example), store.url],
-        cwd=tmp_path, capture_output=True, text=True, timeout=900,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    shown = done.stdout
+def runs_as_documented(store: Store, tmp_path: Path, shown: str, *, first_tokens: bool) -> None:
     assert shown.startswith(("models: smollm2\n", "models: mock, "))
     assert "'percent_complete': 100.0" in shown
     report = Path(shown.splitlines()[-1].removeprefix("report: "))
@@ -146,7 +152,7 @@ def kill_after_events(store: Store, arguments: list[str], topic: str, wanted: in
         while process.poll() is None and time.monotonic() < deadline:
             if sum(1 for _ in find(connection, topics=(topic,))) >= wanted:
                 break
-            time.sleep(0.005)
+            time.sleep(0.05)
     time.sleep(random.uniform(0, 0.05))  # anywhere within what follows
     os.kill(process.pid, signal.SIGKILL)
     process.wait()

@@ -207,7 +207,7 @@ def any_texts(count: int) -> list[str]:
         '{"T": 0, "I": 0, "F": 0, "reasoning": "{{prompt}}"}',
         "{{delimiter}}\n--- message {{delimiter}} ends ---\n${HOME} %s {0} \\u0000 \\",
         "\u202e\ufeff\U000e0041 \u2028\u2029\x85",
-        "é{{prompt}}" * 100_000 + "\u0000",
+        "é{{prompt}}" * 20_000 + "\u0000",
     ]
 
 

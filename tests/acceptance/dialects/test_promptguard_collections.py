@@ -80,9 +80,11 @@ def test_filters_choose_and_the_template_of_the_run_asks(
     assert all(text.startswith("T, I, F of ") for text in asked_about.values())
 
 
-@pytest.mark.parametrize(
-    ("prompts", "words"),
-    [
+def test_what_is_not_in_the_database_is_said_with_what_is(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    import_file(store, tmp_path, prompt(1), prompt(2, source="other.jsonl"))
+    wrong: tuple[tuple[dict[str, Any], str], ...] = (
         ({"collection": "calibratoin"}, "prompts.collection: there is no collection 'calibratoin'"),
         ({"dialect": "failproof"}, "prompts.dialect: collection 'calibration' is of the dialect"),
         ({"filters": {"category": ["od"]}}, "prompts.filters.category: no case has category 'od'"),
@@ -90,17 +92,13 @@ def test_filters_choose_and_the_template_of_the_run_asks(
             {"filters": {"category": ["odd"], "source": ["other.jsonl"]}},
             "prompts.filters: none of 2 cases matches all filters",
         ),
-    ],
-)
-def test_what_is_not_in_the_database_is_said_with_what_is(
-    store: Store, mock_url: str, tmp_path: Path, prompts: dict[str, Any], words: str
-) -> None:
-    import_file(store, tmp_path, prompt(1), prompt(2, source="other.jsonl"))
-    done = start_collection(store, mock_url, tmp_path, **prompts)
-    assert done.exit_code == 2
-    assert f"run.yaml:1: {words}" in done.stderr
-    if "collection" in prompts:
-        assert "did you mean 'calibration'?" in done.stderr
+    )
+    for prompts, words in wrong:
+        done = start_collection(store, mock_url, tmp_path, **prompts)
+        assert done.exit_code == 2, words
+        assert f"run.yaml:1: {words}" in done.stderr
+        if "collection" in prompts:
+            assert "did you mean 'calibration'?" in done.stderr
 
 
 def test_of_two_imports_at_once_in_two_dialects_the_second_is_refused(
