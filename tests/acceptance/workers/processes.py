@@ -17,7 +17,7 @@ CASES = 300
 
 
 def count(store: Store, topic: str) -> int:
-    with store.connect() as connection:
+    with store.lend() as connection:
         row = connection.execute(
             "SELECT count(*) FROM failproof.stored_events WHERE topic = %s", (topic,)
         ).fetchone()
@@ -26,9 +26,9 @@ def count(store: Store, topic: str) -> int:
 
 def wait_until(store: Store, topic: str, at_least: int, seconds: float = 90) -> None:
     deadline = time.monotonic() + seconds
-    while count(store, topic) < at_least:
-        assert time.monotonic() < deadline, f"{count(store, topic)} of {at_least} {topic}"
-        time.sleep(0.05)
+    while (recorded := count(store, topic)) < at_least:
+        assert time.monotonic() < deadline, f"{recorded} of {at_least} {topic}"
+        time.sleep(0.1)
 
 
 def require_exactly_once(store: Store, url: str, cases: int = CASES) -> None:
