@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -14,8 +15,12 @@ from failproof_es.engine.driver import Driver
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
+    PROGRAM,
+    Process,
     asked,
     begin,
+    environment,
+    hurry,
     invoke,
     kill_group,
     mock_server,
@@ -25,15 +30,14 @@ from tests.acceptance.commands import (
     write_suite,
 )
 
-CASES = 300
-DRAINED = 80
-"""So many take two seconds, in which a signal comes."""
-KILLS = 12
+CASES = 160
+DRAINED = 60
+KILLS = 6
 SEED = 20261121
 
 
 def events(store: Store, topic: str) -> int:
-    with store.connect() as connection:
+    with store.lend() as connection:
         row = connection.execute(
             "SELECT count(*) FROM failproof.stored_events WHERE topic = %s", (topic,)
         ).fetchone()
@@ -44,7 +48,7 @@ def wait_for_a_run(store: Store) -> None:
     deadline = time.monotonic() + 30
     while events(store, "RunStarted") == 0:
         assert time.monotonic() < deadline, "the run did not start"
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 def wait_for_requests(url: str) -> None:
@@ -53,7 +57,7 @@ def wait_for_requests(url: str) -> None:
     deadline = time.monotonic() + 30
     while sum(asked(url).values()) == before:
         assert time.monotonic() < deadline, "nothing more is asked"
-        time.sleep(0.01)
+        time.sleep(0.02)
 
 
 def complete(store: Store, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -99,7 +103,7 @@ def check_the_record(store: Store, *urls: str) -> None:
 def test_killed_at_random_moments_and_resumed(store: Store, tmp_path: Path) -> None:
     """With two servers, so that two lanes of evaluations are taken up again each time."""
     moments = random.Random(SEED)
-    with mock_server(latency_ms=100) as url, mock_server(latency_ms=100) as other:
+    with mock_server(latency_ms=200) as url, mock_server(latency_ms=200) as other:
         write_suite(tmp_path, CASES // 2)
         execution = {"parallel_workers": 4, "retry_attempts": 2, "retry_delay_ms": 10}
         models = [
@@ -110,7 +114,7 @@ def test_killed_at_random_moments_and_resumed(store: Store, tmp_path: Path) -> N
         process = begin(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
         wait_for_a_run(store)
         for kill in range(KILLS):
-            if kill % 4 == 0:
+            if kill % 3 == 0:
                 time.sleep(moments.uniform(0.0, 0.4))  # anywhere, also while it starts
             else:
                 wait_for_requests(url)
@@ -119,6 +123,8 @@ def test_killed_at_random_moments_and_resumed(store: Store, tmp_path: Path) -> N
             process = begin(store.url, "resume", "latest", "--quiet", cwd=tmp_path)
         stop_amid_requests(store, process)
         kill_group(process)
+        hurry(url)
+        hurry(other)
         complete(store, tmp_path)
         check_the_record(store, url, other)
         assert events(store, "AttemptOrphaned") > 0
@@ -156,7 +162,7 @@ def test_a_run_that_died_after_its_plan_has_its_prices(
 def test_the_database_server_killed_under_the_run(
     postgres_server: EmbeddedServer, store: Store, tmp_path: Path
 ) -> None:
-    with mock_server(latency_ms=50) as url:
+    with mock_server(latency_ms=100) as url:
         write_suite(tmp_path, CASES)
         execution = {"parallel_workers": 8, "retry_attempts": 2, "retry_delay_ms": 10}
         write_configuration(tmp_path, url, execution=execution)
@@ -174,40 +180,42 @@ def test_the_database_server_killed_under_the_run(
         check_the_record(store, url)
 
 
-def test_a_second_process_is_refused_while_the_first_one_drives(
+def test_a_signal_drains_what_is_in_flight_and_says_how_to_resume(
     store: Store, tmp_path: Path
 ) -> None:
-    with mock_server(latency_ms=200) as url:
-        write_suite(tmp_path, 100)
-        write_configuration(tmp_path, url, execution={"parallel_workers": 2})
-        process = begin(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
-        try:
-            wait_for_a_run(store)
-            second = run(store.url, "resume", "latest", cwd=tmp_path)
-            assert second.returncode == 1
-            assert "being driven" in second.stderr
-        finally:
-            kill_group(process)
-
-
-@pytest.mark.parametrize("signal_name", ["SIGINT", pytest.param("SIGTERM", marks=pytest.mark.slow)])
-def test_a_signal_drains_what_is_in_flight_and_says_how_to_resume(
-    store: Store, tmp_path: Path, signal_name: str
-) -> None:
-    import signal
-
-    with mock_server(latency_ms=100) as url:
+    with mock_server(latency_ms=400) as url:
         write_suite(tmp_path, DRAINED)
         write_configuration(tmp_path, url, execution={"parallel_workers": 4})
         process = begin(store.url, "start", "run.yaml", cwd=tmp_path)
-        wait_for_requests(url)
-        process.send_signal(getattr(signal, signal_name))
-        _, stderr = process.communicate(timeout=60)
-        assert process.returncode == 130, stderr.decode()
-        assert "failproof-es resume 1" in stderr.decode()
-        assert events(store, "RunPaused") == 1
-        assert events(store, "RequestSent") == events(store, "ResponseReceived")
+        require_drained(store, url, process, signal.SIGINT, times=1)
+        process = begin(store.url, "resume", "1", cwd=tmp_path)
+        require_drained(store, url, process, signal.SIGTERM, times=2)
+        process = begin_for_hangups(store, tmp_path)
+        require_drained(store, url, process, signal.SIGHUP, times=3)
+        hurry(url)
         finished = run(store.url, "resume", "1", "--quiet", cwd=tmp_path)
         assert finished.returncode == 0, finished.stderr
         assert events(store, "Scored") == DRAINED
         assert events(store, "AttemptOrphaned") == 0
+
+
+def require_drained(
+    store: Store, url: str, process: Process, number: signal.Signals, times: int
+) -> None:
+    wait_for_requests(url)
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, (number, stderr.decode())
+    assert "failproof-es resume 1" in stderr.decode(), number
+    assert events(store, "RunPaused") == times
+    assert events(store, "RequestSent") == events(store, "ResponseReceived"), number
+
+
+def begin_for_hangups(store: Store, folder: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [*PROGRAM, "resume", "1"],
+        env=environment(store.url), cwd=folder,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        # Whoever runs the tests may ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+    )  # fmt: skip

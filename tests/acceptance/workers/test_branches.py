@@ -88,15 +88,32 @@ def after_one_outage() -> Callable[..., list[RecordedEvaluation]]:
     return read
 
 
+def folders_of_workers(patched: pytest.MonkeyPatch) -> list[Path]:
+    """The folder for shared checks of each worker that is begun from now on."""
+    folders: list[Path] = []
+    create = asyncio.create_subprocess_exec
+
+    async def begin(*arguments: Any, **settings: Any) -> Any:
+        folders.append(Path(arguments[arguments.index("--shared-checks") + 1]))
+        assert folders[-1].is_dir()
+        return await create(*arguments, **settings)
+
+    patched.setattr(asyncio, "create_subprocess_exec", begin)
+    return folders
+
+
 @pytest.mark.slow
 def test_local_workers_drive_a_branch_and_its_progress_counts_what_it_carries_over(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with mock_server(0) as url:
+    with mock_server(0) as url, monkeypatch.context() as patched:
         begin_first(store, tmp_path, url)
+        folders = folders_of_workers(patched)
         how = ("--retry-abandoned", "--workers", "2", "--json")
-        done = run(store.url, "resume", "1", *how, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        done = invoke(store.url, "resume", "1", *how, cwd=tmp_path)
+        assert done.exit_code == 0, done.output
+        assert len(folders) == 2 and folders[0] == folders[1], "they share their checks"
+        assert not folders[0].exists()
         assert orjson.loads(done.stdout)["counts"]["scored"] == CASES
         assert count(store, "WorkerJoined") >= 1, "the first may be done before the second begins"
         require_branch(store, tmp_path, url)

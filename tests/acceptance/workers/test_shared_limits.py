@@ -17,14 +17,14 @@ import pytest
 
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.store import Store
-from tests.acceptance.commands import mock_server, run, write_configuration, write_suite
+from tests.acceptance.commands import hurry, mock_server, run, write_configuration, write_suite
 from tests.acceptance.workers.processes import begin_worker, count, end_of, wait_until
 from tests.conftest import open_copy
 
 
 def load(url: str) -> tuple[int, list[float]]:
     """How many requests the server had at once, and when each came."""
-    with httpx.Client() as client:
+    with httpx.Client(verify=False) as client:
         found: dict[str, Any] = client.get(url.removesuffix("/v1") + "/load").json()
     return found["most"], found["came"]
 
@@ -58,10 +58,10 @@ def most_in_a_minute(came: list[float]) -> int:
 
 
 def one_is_killed_and_two_come(store: Store, folder: Path) -> list[float]:
-    """When each request of their run came, 40 a minute: it takes more than two minutes."""
+    """When each request of their run came, 40 a minute: it takes more than one minute."""
     home = {"FAILPROOF_ES_HOME": str(folder / "home")}
     with mock_server(latency_ms=20) as url, ExitStack() as workers:
-        plan(store, folder, url, 90, requests_per_minute=40, home=home)
+        plan(store, folder, url, 60, requests_per_minute=40, home=home)
         first = begin_worker(workers, store, folder, "--drain", **home)
         wait_until(store, "Scored", 10)
         first.kill()
@@ -97,37 +97,22 @@ def run_of_minutes(
 
 
 @pytest.mark.slow
-def test_two_workers_have_no_more_requests_in_flight_than_their_key_may(
+def test_two_workers_have_no_more_requests_in_flight_than_their_key_may_and_a_share_comes_back(
     store: Store, tmp_path: Path, workers: ExitStack
 ) -> None:
-    with mock_server(latency_ms=30) as url:
-        plan(store, tmp_path, url, 60, at_once=6, concurrent_requests=3)
-        both = [begin_worker(workers, store, tmp_path, "--drain") for _ in range(2)]
-        for each in both:
-            end_of(each)
-        most, came = load(url)
-        assert most == 3
-        assert len(came) == 60
-    assert count(store, "WorkerJoined") == 2
-    assert count(store, "AttemptOrphaned") == 0
-
-
-@pytest.mark.slow
-def test_a_killed_workers_share_comes_back(
-    store: Store, tmp_path: Path, workers: ExitStack
-) -> None:
-    with mock_server(latency_ms=30) as url:
-        plan(store, tmp_path, url, 200, at_once=6, concurrent_requests=2)
-        killed = begin_worker(workers, store, tmp_path, "--drain")
-        wait_until(store, "Scored", 10)
-        other = begin_worker(workers, store, tmp_path, "--drain")
+    with mock_server(latency_ms=300) as url:
+        plan(store, tmp_path, url, 100, at_once=6, concurrent_requests=2)
+        killed, other = (begin_worker(workers, store, tmp_path, "--drain") for _ in range(2))
         wait_until(store, "WorkerJoined", 2)
+        wait_until(store, "Scored", count(store, "Scored") + 10)
         killed.kill()
         killed.wait()
+        wait_until(store, "Scored", count(store, "Scored") + 10)
+        hurry(url)
         end_of(other)
         most, _ = load(url)
         assert most == 2
-    assert count(store, "Scored") == 200
+    assert count(store, "Scored") == 100
     assert count(store, "RunSealed") == 1
 
 
@@ -172,14 +157,13 @@ def test_tokens_of_a_minute_are_shared_by_two_workers(
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_retry_after_that_one_worker_was_told_stops_the_other(
     store: Store, tmp_path: Path, workers: ExitStack
 ) -> None:
-    with mock_server(latency_ms=50) as url:
-        write_suite(tmp_path, 400)
+    with mock_server(latency_ms=150) as url:
+        write_suite(tmp_path, 160)
         lines = (tmp_path / "suite.jsonl").read_bytes().splitlines()
-        lines[150] = lines[150].replace(b"Say ", b"[fault:http429for5s*1] Say ")
+        lines[60] = lines[60].replace(b"Say ", b"[fault:http429for5s*1] Say ")
         (tmp_path / "suite.jsonl").write_bytes(b"\n".join(lines))
         plan_again(store, tmp_path, url)
         both = [begin_worker(workers, store, tmp_path, "--drain") for _ in range(2)]
@@ -188,8 +172,8 @@ def test_a_retry_after_that_one_worker_was_told_stops_the_other(
         _, came = load(url)
         longest = max(after - before for before, after in pairwise(came))
         assert longest > 3.5, "nobody sent anything but in the first second and a half"
-        assert len(came) == 401
-    assert count(store, "Scored") == 400
+        assert len(came) == 161
+    assert count(store, "Scored") == 160
     assert count(store, "EvaluationAbandoned") == 0
     assert count(store, "RunPaused") == 0
 
@@ -199,7 +183,7 @@ def test_no_minute_has_more_than_its_requests_though_workers_come_and_die(
     run_of_minutes: BackgroundRun,
 ) -> None:
     assert most_in_a_minute(run_of_minutes.came.result()) <= 40
-    assert count(run_of_minutes.store, "Scored") == 90
+    assert count(run_of_minutes.store, "Scored") == 60
 
 
 _LAST = test_no_minute_has_more_than_its_requests_though_workers_come_and_die.__name__
