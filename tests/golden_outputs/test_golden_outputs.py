@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -59,20 +60,47 @@ ATTACHED = [number for number in RUNS if number != 5]
 """The runs that are not archived."""
 
 
-@pytest.fixture
-def golden(
+@contextmanager
+def _restored(
+    server: EmbeddedServer, template: str, folders: pytest.TempPathFactory
+) -> Iterator[tuple[str, Path]]:
+    folder = folders.mktemp("golden")
+    create_database(server, folder.name, template)
+    with psycopg.connect(database_url_as(server, folder.name), autocommit=True) as fresh:
+        restore(fresh)
+    yield database_url_as(server, folder.name, WRITER), folder
+    drop_database(server, folder.name)
+
+
+@pytest.fixture(scope="module")
+def read_alone(
     postgres_server: EmbeddedServer,
     migrated_database: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[str, Path]]:
-    """The URL of the recorded log, and a folder. An export is an event: each test has its own."""
-    folder = tmp_path_factory.mktemp("golden")
-    create_database(postgres_server, folder.name, migrated_database)
-    with psycopg.connect(database_url_as(postgres_server, folder.name), autocommit=True) as fresh:
-        restore(fresh)
-    with home_of(folder):
-        yield database_url_as(postgres_server, folder.name, WRITER), folder
-    drop_database(postgres_server, folder.name)
+    with _restored(postgres_server, migrated_database, tmp_path_factory) as restored:
+        yield restored
+
+
+@pytest.fixture
+def golden(read_alone: tuple[str, Path]) -> Iterator[tuple[str, Path]]:
+    """The URL of the recorded log, and a folder. Nothing is appended to it."""
+    with home_of(read_alone[1]):
+        yield read_alone
+
+
+@pytest.fixture
+def exporting(
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[str, Path]]:
+    """Another one: an export is an event."""
+    with (
+        _restored(postgres_server, migrated_database, tmp_path_factory) as restored,
+        home_of(restored[1]),
+    ):
+        yield restored
 
 
 def test_the_counts_of_every_row_add_up_to_its_evaluations(
@@ -220,12 +248,12 @@ def test_every_reading_command_says_what_it_said(golden: tuple[str, Path]) -> No
         assert_as_before(command.file, printed(url, command, folder))
 
 
-@pytest.mark.parametrize("shape", ["csv", "junit"])
-def test_every_export_holds_what_it_held(golden: tuple[str, Path], shape: str) -> None:
-    url, folder = golden
-    for run in RUNS:
-        for name, content in exported(url, shape, run, folder).items():
-            assert_as_before(f"{run}/export/{name}", content)
+def test_every_export_holds_what_it_held(exporting: tuple[str, Path]) -> None:
+    url, folder = exporting
+    for shape in ("csv", "junit"):
+        for run in RUNS:
+            for name, content in exported(url, shape, run, folder).items():
+                assert_as_before(f"{run}/export/{name}", content)
 
 
 def test_every_page_of_the_console_says_as_data_what_it_said(golden: tuple[str, Path]) -> None:
