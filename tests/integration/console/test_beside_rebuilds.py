@@ -26,7 +26,7 @@ from tests.conftest import as_administrator
 from tests.console import console, settings_for
 
 PAGES = ("/runs", "/runs/1", "/runs/1/results", "/runs/1.json")
-REBUILDS = 6
+REBUILDS = 3
 
 
 @contextmanager

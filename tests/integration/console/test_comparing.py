@@ -22,7 +22,6 @@ from failproof_es.report.data.comparison import OVERALL, comparisons, pairings
 from failproof_es.report.data.observations import observations
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.reading.reader import resolve_run
-from failproof_es.store.store import Store
 from failproof_es.support.text_differences import text_difference
 from tests.acceptance.commands import invoke, write_configuration
 from tests.conftest import create_database, database_url_as, drop_database
@@ -350,53 +349,14 @@ def test_hostile_names_are_visible_and_can_be_asked_for(asking: httpx.Client) ->
     assert len(asking.get(f"/cases.json?{found}").json()["rows"]) == 2
 
 
-def test_charts_are_drawn_of_the_numbers_beside_them(
-    asking: httpx.Client, compared_log: str
-) -> None:
-    page = asking.get("/runs/1/charts.json").json()
-    text = asking.get("/runs/1/charts").text
-    assert text.count('role="graphics-document"') == 5
-    assert "style=" not in text and "<style" not in text
-    with psycopg.connect(compared_log) as connection:
-        rows = connection.execute(
-            "SELECT suite_id, count(*) FILTER (WHERE passed), count(*) "
-            "FROM projections.run_results AS e JOIN failproof.run_list AS r USING (run_id) "
-            "WHERE r.run_number = 1 GROUP BY suite_id"
-        ).fetchall()
-        latencies = connection.execute(
-            "SELECT min(latency_ms), max(latency_ms) FROM projections.evaluations AS e "
-            "JOIN failproof.run_list AS r USING (run_id) WHERE r.run_number = 1"
-        ).fetchone()
-    assert {
-        each["suite"]: (each["passed"]["passed"], each["passed"]["total"])
-        for each in page["suites"]
-    } == {suite: (passed, total) for suite, passed, total in rows}
-    (spread,) = page["spreads"]
-    assert latencies is not None
-    assert (spread["latency_ms"][0], spread["latency_ms"][-1]) == latencies
-    assert spread["latency_ms"] == sorted(spread["latency_ms"])
-    (progress,) = page["progress"]
-    assert progress["points"][-1][1] == CASES
-    assert sum(each["total"] for each in page["failures"]) == CASES
-    for passed, total in ((each[1], each[2]) for each in rows):
-        assert f"{passed}/{total}" in Text(text).text
-
-
-@pytest.mark.slow
-def test_every_link_of_these_pages_leads_somewhere(asking: httpx.Client) -> None:
-    case = asking.get("/cases.json").json()["rows"][0]["prompt_id"]
-    pages = (
-        "/compare", "/compare?base=1&other=2", "/compare?base=2&other=4", "/suites", "/cases",
-        "/cases?text=none", f"/cases/{case}", "/review", "/runs/2", "/runs/2/charts",
-    )  # fmt: skip
-    pages_of_links: dict[str, str] = {}
-    for page in pages:
-        answer = asking.get(page)
-        assert answer.status_code == 200, page
-        pages_of_links |= dict.fromkeys(Text(answer.text).links, page)
-    for link, page in pages_of_links.items():
-        if link.startswith("/"):
-            assert asking.get(link).status_code in (200, 303), (page, link)
+def test_charts_are_drawn_of_the_numbers_beside_them(asking: httpx.Client) -> None:
+    page, html = asking.get("/runs/1/charts.json").json(), asking.get("/runs/1/charts").text
+    assert html.count('role="graphics-document"') == 5
+    assert "style=" not in html and "<style" not in html
+    text = Text(html).text
+    assert len(page["suites"]) == 2
+    for each in page["suites"]:
+        assert f"{each['passed']['passed']}/{each['passed']['total']}" in text
 
 
 def test_why_a_model_failed_more_is_found_in_six_clicks(asking: httpx.Client) -> None:
@@ -420,16 +380,6 @@ def test_why_a_model_failed_more_is_found_in_six_clicks(asking: httpx.Client) ->
     said = Text(asking.get(last).text).text  # the question, and all that was answered
     assert told["case"]["turns"][-1]["content"] in said and "again" in said
     assert len(clicks) + 2 <= 6
-
-
-def test_an_empty_log_says_how_to_begin(store: Store) -> None:
-    with console(**settings_for(store.url)) as url:
-        for path in ("/compare", "/suites", "/cases", "/review"):
-            found = httpx.get(url + path, timeout=30)
-            if found.status_code == 503:  # nothing is projected yet
-                assert "projections rebuild" in found.text
-            else:
-                assert found.status_code == 200 and "failproof-es" in found.text
 
 
 # -- differences of texts ---------------------------------------------------------------------

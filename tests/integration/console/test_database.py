@@ -41,26 +41,17 @@ def reader(url: str, **settings: float) -> ReadOnlyDatabase:
     )
 
 
-@pytest.mark.parametrize("statement", STATEMENTS)
 @pytest.mark.parametrize("user", [WRITER, AUDITOR])
-def test_nothing_can_be_written(store: Store, statement: str, user: str) -> None:
+def test_nothing_can_be_written(store: Store, user: str) -> None:
     opened = reader(store.url.replace(f"//{WRITER}@", f"//{user}@"))
-    with pytest.raises(psycopg.Error), opened.snapshot() as connection:
-        connection.execute(statement)
+    for statement in STATEMENTS:
+        with pytest.raises(psycopg.Error), opened.snapshot() as connection:
+            connection.execute(statement)
     opened.close()
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "DELETE FROM failproof.run_numbers",
-        "CREATE TABLE public.x (n int)",
-        "DELETE FROM projections.positions",
-        "TRUNCATE failproof.leases",
-    ],
-)
 def test_not_even_a_superuser_who_is_no_auditor_can_write(
-    store: Store, statement: str, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with store.connect() as connection:
         assert catch_up_problem(connection) is None
@@ -68,11 +59,17 @@ def test_not_even_a_superuser_who_is_no_auditor_can_write(
     opened = reader(as_administrator(store.url))
     with opened.snapshot() as connection:
         assert connection.execute("SELECT current_user").fetchone() == ("postgres",)
-    with (
-        pytest.raises(psycopg.errors.ReadOnlySqlTransaction),
-        opened.snapshot() as connection,
+    for statement in (
+        "DELETE FROM failproof.run_numbers",
+        "CREATE TABLE public.x (n int)",
+        "DELETE FROM projections.positions",
+        "TRUNCATE failproof.leases",
     ):
-        connection.execute(statement)
+        with (
+            pytest.raises(psycopg.errors.ReadOnlySqlTransaction),
+            opened.snapshot() as connection,
+        ):
+            connection.execute(statement)
     opened.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import time
 from html.parser import HTMLParser
 from pathlib import Path
@@ -198,14 +199,26 @@ def test_the_link_to_the_next_page_keeps_the_filter(client: httpx.Client) -> Non
     assert "/runs?limit=2&text=nightly" in after
 
 
+_VALUES = re.compile(r"(?<=[?&])([^=&]*)=[^&]*|[0-9a-f]{8}-[0-9a-f-]{27}|(?<=/)[0-9]+(?![^/?.])")
+
+
 @pytest.mark.slow
 def test_every_link_of_a_page_leads_somewhere(client: httpx.Client) -> None:
-    pages_of_links: dict[str, str] = {}
-    for page in ("/runs", "/runs/1", "/runs/4", "/runs?text=none", "/nothing"):
-        pages_of_links |= dict.fromkeys(Text(client.get(page).text).links, page)
-    for link, page in pages_of_links.items():
-        if link.startswith("/"):
-            assert client.get(link).status_code in (200, 303), (page, link)
+    """Of links that differ in a number, an id or the value of a parameter, one."""
+    case = client.get("/cases.json").json()["rows"][0]["prompt_id"]
+    links: dict[str, str] = {}
+    for page in (
+        "/runs", "/runs/1", "/runs/4", "/runs?text=none", "/nothing", "/compare",
+        "/compare?base=1&other=2", "/compare?base=2&other=4", "/suites", "/cases",
+        "/cases?text=none", f"/cases/{case}", "/review", "/runs/2/charts",
+    ):  # fmt: skip
+        shown = client.get(page)
+        assert shown.status_code == (404 if page == "/nothing" else 200), page
+        there = [link for link in Text(shown.text).links if link.startswith("/")]
+        links |= {_VALUES.sub(r"\1", link): link for link in there}
+    assert len(links) > 30
+    for link in links.values():
+        assert client.get(link).status_code in (200, 303), link
 
 
 def test_a_table_for_spreadsheets_has_every_field_and_no_formula(client: httpx.Client) -> None:
@@ -264,6 +277,9 @@ def test_an_empty_log_says_how_to_begin(store: Store) -> None:
         found = httpx.get(url + "/runs", timeout=30)
         assert found.status_code == 200
         assert "failproof-es start quickstart" in found.text
+        for path in ("/compare", "/suites", "/cases", "/review"):
+            found = httpx.get(url + path, timeout=30)
+            assert found.status_code == 200 and "failproof-es" in found.text, path
         assert httpx.get(url + "/runs.jsonl").text == ""
         assert httpx.get(url + "/runs/latest").status_code == 404
 

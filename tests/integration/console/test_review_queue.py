@@ -1,4 +1,4 @@
-"""The queue of what needs a person is that of `review`, run by run."""
+"""The queue of what needs a person is that of `review` and of SQL over the log, run by run."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from tests.acceptance.commands import invoke
 from tests.acceptance.dialects.test_redteam import judging_server, written_case
 from tests.acceptance.reading.test_people_judge import FAIL, PASS, facts, write
 from tests.console import console, settings_for
+from tests.integration.console.numbers.log import AskingLog
+from tests.integration.console.numbers.test_numbers_of_events import compare_review
 
 
-@pytest.mark.slow
 def test_the_queue_is_what_is_left_to_people(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -29,7 +30,8 @@ def test_the_queue_is_what_is_left_to_people(
     bob = ("review", "latest", "--reviewer", "bob")
     invoke(store.url, *bob, cwd=tmp_path, answers=FAIL + "quit\n")
     told = facts(store, tmp_path)["reviews"]
-    with console(**settings_for(store.url)) as url:
+    with console(**settings_for(store.url)) as url, AskingLog(store.url) as ask:
+        compare_review(url, ask)
         page = httpx.get(url + "/review.json?state=all", timeout=60).json()
         states = {each["state"]: each["evaluations"] for each in page["states"]}
         assert {name: states[name] for name in told} == told

@@ -82,46 +82,7 @@ def test_what_is_no_run_or_no_position_is_refused(client: httpx.Client) -> None:
     assert (head.status_code, head.content) == (200, b"")
 
 
-GROWN = 3
-"""After so many different numbers the run is let come to its end. On a busy machine that takes
-half a minute: the projections are brought up every ten seconds."""
-CASES = 400
-
-
-@pytest.mark.slow
-def test_the_numbers_of_a_run_that_goes_on_grow_until_it_ends(store: Store, tmp_path: Path) -> None:
-    write_suite(tmp_path, CASES)
-    with mock_server(latency_ms=400) as mock_url, console(**settings_for(store.url)) as url:
-        write_configuration(tmp_path, mock_url, execution={"parallel_workers": 2})
-        going = begin(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
-        try:
-            while httpx.get(f"{url}/runs/1.json", timeout=60).status_code != 200:
-                assert going.poll() is None
-            page = httpx.get(f"{url}/runs/1", timeout=60).text
-            found: list[Any] = []
-            for event in events(f"{url}/runs/1/live"):
-                if "event" not in event:
-                    found.append(json.loads(event["data"]))
-                if len({state["texts"]["all-done"] for state in found}) == GROWN:
-                    httpx.post(mock_url.removesuffix("/v1") + "/hurry")
-        finally:
-            assert going.wait(60) == 0
-            assert going.stderr is not None
-            going.stderr.close()
-        assert 'data-live="/runs/' in page
-        suite = live_key("suite", "mock", "generated")
-        for key in (f"{suite}-finished", "tokens-in"):
-            assert len({each["texts"].get(key) for each in found}) > 1, key
-        assert found[-1]["texts"][f"{suite}-finished"] == str(CASES)
-        done = [int(each["texts"]["all-done"].partition("/")[0]) for each in found]
-        assert done == sorted(done) and done[-1] == CASES and len(set(done)) > 2
-        positions = [each["position"] for each in found]
-        assert positions == sorted(set(positions))
-        assert found[-1]["ended"]
-        assert "data-live" not in httpx.get(f"{url}/runs/1", timeout=60).text
-
-
-def test_what_the_stream_writes_is_what_the_page_writes(
+def test_what_the_viewerwrites_is_what_the_page_writes(
     client: httpx.Client, console_url: str
 ) -> None:
     told = json.loads(next(events(f"{console_url}/runs/1/live"))["data"])
@@ -183,9 +144,10 @@ def going(store: Store, folder: Path, cases: int = 2_000) -> Iterator[Process]:
             process.stderr.close()
 
 
-def await_page(url: str) -> None:
+def await_page(url: str, process: Process) -> None:
     while httpx.get(f"{url}/runs/1.json", timeout=60).status_code != 200:
-        time.sleep(0.1)
+        assert process.poll() is None
+        time.sleep(0.2)
 
 
 @pytest.mark.parametrize("follows", [True, False])
@@ -198,31 +160,11 @@ def test_what_the_follower_takes_in_is_shown_long_before_the_next_poll(
     """Also where the console's own user may not bring the projections up."""
     monkeypatch.setattr(stream, "POLL_S", SLOW_POLL_S)
     settings = settings_for(store.url) | ({} if follows else {"follower_url": None})
-    with console(**settings) as url, going(store, tmp_path):
-        await_page(url)
+    with console(**settings) as url, going(store, tmp_path) as process:
+        await_page(url, process)
         told = numbers(events(f"{url}/runs/1/live"))
         done = [int(next(told)["texts"]["all-done"].partition("/")[0]) for _ in range(2)]
         assert done == sorted(set(done))
-
-
-@pytest.mark.slow
-def test_many_viewers_wait_at_one_connection_which_ends_when_nobody_looks(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(wakeups, "_IDLE_S", 2.0)
-    with console(**settings_for(store.url)) as url, going(store, tmp_path):
-        await_page(url)
-        assert listeners(store.url) == []
-        with contextlib.ExitStack() as looking:
-            streams = [looking.enter_context(viewing(f"{url}/runs/1/live")) for _ in range(5)]
-            for each in streams:
-                next(each)
-                next(each)
-            assert len(listeners(store.url)) == 1
-        deadline = time.monotonic() + 30
-        while listeners(store.url):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
 
 
 @contextlib.contextmanager
@@ -233,6 +175,57 @@ def viewing(url: str) -> Iterator[Iterator[dict[str, str]]]:
         yield found
     finally:
         found.close()  # type: ignore[attr-defined]
+
+
+GROWN = 3
+"""After so many different numbers the run is let come to its end. On a busy machine that takes
+half a minute: the projections are brought up every ten seconds."""
+CASES = 80
+
+
+@pytest.mark.slow
+def test_a_run_that_goes_on_is_told_to_all_its_viewers_by_one_connection_until_it_ends(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wakeups, "_IDLE_S", 2.0)
+    write_suite(tmp_path, CASES)
+    with mock_server(latency_ms=2_000) as mock_url, console(**settings_for(store.url)) as url:
+        write_configuration(tmp_path, mock_url, execution={"parallel_workers": 2})
+        process = begin(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+        try:
+            await_page(url, process)
+            assert listeners(store.url) == []
+            page = httpx.get(f"{url}/runs/1", timeout=60).text
+            found: list[Any] = []
+            with contextlib.ExitStack() as looking:
+                viewers = [looking.enter_context(viewing(f"{url}/runs/1/live")) for _ in range(3)]
+                for viewer in viewers:
+                    next(viewer)
+                    next(viewer)
+                assert len(listeners(store.url)) == 1
+            for told in numbers(events(f"{url}/runs/1/live")):
+                found.append(told)
+                if len({state["texts"]["all-done"] for state in found}) == GROWN:
+                    httpx.post(mock_url.removesuffix("/v1") + "/hurry")
+        finally:
+            assert process.wait(60) == 0
+            assert process.stderr is not None
+            process.stderr.close()
+        assert 'data-live="/runs/' in page
+        suite = live_key("suite", "mock", "generated")
+        for key in (f"{suite}-finished", "tokens-in"):
+            assert len({each["texts"].get(key) for each in found}) > 1, key
+        assert found[-1]["texts"][f"{suite}-finished"] == str(CASES)
+        done = [int(each["texts"]["all-done"].partition("/")[0]) for each in found]
+        assert done == sorted(done) and done[-1] == CASES and len(set(done)) > 2
+        positions = [each["position"] for each in found]
+        assert positions == sorted(set(positions))
+        assert found[-1]["ended"]
+        assert "data-live" not in httpx.get(f"{url}/runs/1", timeout=60).text
+        deadline = time.monotonic() + 30
+        while listeners(store.url):  # nobody looks any more
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
 
 
 LOOKED_S = 4.0
@@ -273,8 +266,8 @@ def test_ten_viewers_are_read_for_and_written_for_as_one(
     monkeypatch.setattr(stream.LiveNumbers, "model_dump_json", noted)
     monkeypatch.setattr(stream, "KEEP_ALIVE_S", 0.2)  # so that a viewer sees when its time is over
     monkeypatch.setattr(stream, "LEFT_TO_FOLLOWER_S", 0.0)  # whatever else the machine does
-    with console(**settings_for(store.url)) as url, going(store, tmp_path):
-        await_page(url)
+    with console(**settings_for(store.url)) as url, going(store, tmp_path) as process:
+        await_page(url, process)
         took: list[int] = []
         for viewers in (1, 10):
             texts: list[list[str]] = [[] for _ in range(viewers)]
@@ -300,8 +293,8 @@ def test_without_what_wakes_it_it_polls_and_it_listens_again(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wakeups, "_PAUSES_S", (3.0,))
-    with console(**settings_for(store.url)) as url, going(store, tmp_path):
-        await_page(url)
+    with console(**settings_for(store.url)) as url, going(store, tmp_path) as process:
+        await_page(url, process)
         told = numbers(events(f"{url}/runs/1/live"))
         next(told), next(told)
         [listening] = listeners(store.url)

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import httpx
 
-from failproof_es.store.store import Store
-from tests.acceptance.commands import invoke
-from tests.acceptance.dialects.test_redteam import judging_server, written_case
-from tests.acceptance.reading.test_people_judge import FAIL, PASS, write
-from tests.console import console, settings_for
 from tests.integration.console.numbers.explained import EXPLAINED
 from tests.integration.console.numbers.log import (
     Ask,
-    AskingLog,
     look,
     paged,
 )
@@ -173,28 +166,20 @@ GROUP BY l.id, l.number, l.repetition, l.last_position ORDER BY 4
 """
 
 
-def test_review(store: Store, tmp_path: Path) -> None:
-    with judging_server() as server:
-        write(tmp_path, server, written_case(1), written_case(2), written_case(4))
-        assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
-    for reviewer, answers in (("ann", PASS + FAIL), ("bob", FAIL)):
-        how = ("review", "latest", "--reviewer", reviewer)
-        invoke(store.url, *how, cwd=tmp_path, answers=answers + "quit\n")
-    with console(**settings_for(store.url)) as url, AskingLog(store.url) as ask:
-        n = look("review", f"{url}/review?state=all", ask)
-        queue = ask(QUEUE)
-        names = ("evaluation_id", "run_number", "repetition", "position", "reviewers")
-        n.rows(
-            "rows", [{name: each[name] for name in names} for each in queue], key=("evaluation_id",)
-        )
-        paged(n, len(queue))
-        states = Counter(each["state"] for each in queue)
-        left = states["awaiting"] + states["disputed"] + states["unclear"]
-        shown = {each["state"]: each["evaluations"] for each in n.document["states"]}
-        assert shown == {**dict.fromkeys(shown, 0), **states, "open": left}
-        n.one("states[].evaluations", list(shown.values()))
-        n.one("runs[].open", [left])
-        n.one("runs[].reviews.run_number", [1])
-        n.one("runs[].reviews.states{}", [dict(states)])
-        n.one("more_runs", 0)
-        n.finish(EXPLAINED["review"])
+def compare_review(url: str, ask: Ask) -> None:
+    """For `test_review_queue.py`, whose log has reviews."""
+    n = look("review", f"{url}/review?state=all", ask)
+    queue = ask(QUEUE)
+    names = ("evaluation_id", "run_number", "repetition", "position", "reviewers")
+    n.rows("rows", [{name: each[name] for name in names} for each in queue], key=("evaluation_id",))
+    paged(n, len(queue))
+    states = Counter(each["state"] for each in queue)
+    left = states["awaiting"] + states["disputed"] + states["unclear"]
+    shown = {each["state"]: each["evaluations"] for each in n.document["states"]}
+    assert shown == {**dict.fromkeys(shown, 0), **states, "open": left}
+    n.one("states[].evaluations", list(shown.values()))
+    n.one("runs[].open", [left])
+    n.one("runs[].reviews.run_number", [1])
+    n.one("runs[].reviews.states{}", [dict(states)])
+    n.one("more_runs", 0)
+    n.finish(EXPLAINED["review"])
