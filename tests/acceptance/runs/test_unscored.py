@@ -79,19 +79,13 @@ def test_nine_of_ten_that_ramble_miss_the_default_gate_and_the_rate_has_its_boun
         assert shows["passed"]["bounds"] == BOUNDS
     (listed,) = json.loads(invoke(store.url, "runs", "--json", cwd=tmp_path).stdout)
     assert listed["passed"][0]["bounds"] == BOUNDS and listed["passed"][0]["unscored"] == 9
-
-
-def test_each_form_of_a_report_has_the_bounds(store: Store, tmp_path: Path, mock_url: str) -> None:
-    configured(tmp_path, mock_url, RAMBLING)
-    assert start(store, tmp_path, "--quiet").exit_code == 3
-    for form in ("md", "html", "json", "csv"):
+    for form in ("md", "json", "csv"):
         file = tmp_path / f"report.{form}"
         done = invoke(store.url, "report", 1, "--format", form, "-o", file, cwd=tmp_path)
         assert done.exit_code == 0, done.output
-    for form in ("md", "html"):
-        text = (tmp_path / f"report.{form}").read_text()
-        assert "10.0 % to 100.0 % if everything unscored had failed or passed" in text
-        assert "if those failed or passed" in text
+    text = (tmp_path / "report.md").read_text()
+    assert "10.0 % to 100.0 % if everything unscored had failed or passed" in text
+    assert "if those failed or passed" in text
     groups = json.loads((tmp_path / "report.json").read_text())["groups"]
     assert {(each["unscored"], *each["bounds"]) for each in groups} == {(9, *BOUNDS)}
     heading, first, *_ = (tmp_path / "report.csv").read_text().splitlines()
@@ -99,13 +93,10 @@ def test_each_form_of_a_report_has_the_bounds(store: Store, tmp_path: Path, mock
     assert first.endswith("9,0.1,1.0")
 
 
-@pytest.mark.parametrize(("limit", "exit_code"), [(None, 0), (0.9, 0), (0.89, 3)])
-def test_the_limit_is_that_of_the_configuration_and_null_turns_it_off(
-    store: Store, tmp_path: Path, mock_url: str, limit: float | None, exit_code: int
-) -> None:
-    configured(tmp_path, mock_url, RAMBLING, max_unscored_rate=limit)
-    assert start(store, tmp_path, "--quiet").exit_code == exit_code
-    assert list(gates(store, 1)) == ([] if limit is None else ["max_unscored_rate"])
+def test_null_turns_the_limit_off(store: Store, tmp_path: Path, mock_url: str) -> None:
+    configured(tmp_path, mock_url, RAMBLING, max_unscored_rate=None)
+    assert start(store, tmp_path, "--quiet").exit_code == 0
+    assert gates(store, 1) == {}
 
 
 FLAKY = [says("yes"), *[says("no", "yes")] * 3]
@@ -134,6 +125,8 @@ def test_a_missed_gate_cannot_be_bought_by_asking_only_the_failures_again(
         gate = gates(store, run)["min_accuracy"]
         assert (gate["measured"], gate["met"]) == (None, False)
         assert gate["why"].startswith("not judged: ") and chosen in gate["why"], gate
+    for run in (2, 4):
+        gate = gates(store, run)["min_accuracy"]
         shown = invoke(store.url, "show", run, cwd=tmp_path).stdout
         assert f"gate min_accuracy 0.9: nothing measured ({gate['why']}), NOT MET" in shown
         assert "no gate judges them: " in shown
@@ -172,16 +165,8 @@ def test_what_a_server_lost_may_be_asked_again_and_what_an_answer_left_unscored_
     assert gates(store, 3)["max_unscored_rate"]["measured"] == 0.4
     assert start(store, tmp_path, "--quiet", "--reuse", 3).exit_code == 3
     assert gates(store, 4)["max_unscored_rate"]["measured"] == 0.4
-
-
-def test_reusing_answers_of_the_same_experiment_does_not_ask_until_there_is_a_score(
-    store: Store, tmp_path: Path, mock_url: str
-) -> None:
-    cut = f"[fault:length*1] {says('yes')}"
-    configured(tmp_path, mock_url, [says("yes"), cut, cut])
-    assert start(store, tmp_path, "--quiet").exit_code == 3
     assert start(store, tmp_path, "--quiet", "--reuse", 1).exit_code == 3
-    assert gates(store, 2)["max_unscored_rate"]["measured"] == pytest.approx(2 / 3)
+    assert gates(store, 5)["max_unscored_rate"]["measured"] == 0.4, "nor by reusing run 1 itself"
 
 
 def test_a_run_whose_model_answered_and_whose_judge_did_not_says_so(
