@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from failproof_es.dialects.shipped.failproof import scorer
-from failproof_es.reading.overviews.compared_runs import MOST_READ, ComparedRuns
+from failproof_es.reading.overviews.compared_runs import ComparedRuns
 from failproof_es.reading.overviews.run_comparison import Side
 from failproof_es.report.data.builder import build_report
 from failproof_es.store.reading.reader import find, resolve_run
@@ -33,11 +33,12 @@ class Repeats:
         return prompt
 
 
-def started(store: Store, folder: Path, **sections: Any) -> int:
+def started(store: Store, folder: Path, note: str = "", **sections: Any) -> int:
     cases = [
-        {"case_id": f"{n}", "suite_id": "s", "prompt": f"Say {n}", "expected_response": f"Say {n}"}
+        {"case_id": f"{n}", "suite_id": "s", "prompt": f"Say {n}", "tags": [note],
+         "expected_response": f"Say {n}"}
         for n in range(CASES)
-    ]
+    ]  # fmt: skip
     (folder / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
     model = {"provider": "python", "class": f"{__name__}:Repeats", "model": "m"}
     document = {
@@ -114,25 +115,17 @@ class Forgets(Repeats):
         return "no idea"
 
 
-@pytest.mark.slow
 def test_what_changed_is_listed_however_many_cases_one_run_planned_alone(
-    store: Store, tmp_path: Path
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Cases with other notes are the same questions; a page of the console looks into few."""
-    cases = MOST_READ + 1
+    defaults = ComparedRuns.__init__.__kwdefaults__ or {}
+    monkeypatch.setitem(defaults, "most_read", CASES - 1)
     for note, name in (("one", "Repeats"), ("two", "Forgets")):
-        said = [
-            {"case_id": f"{n}", "suite_id": "s", "prompt": f"Say {n}", "tags": [note],
-             "expected_response": f"Say {n}"}
-            for n in range(cases)
-        ]  # fmt: skip
-        (tmp_path / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, said)))
-        document = {
-            "test_run": {"name": note},
-            "models": [{"provider": "python", "class": f"{__name__}:{name}", "model": "m"}],
-            "prompts": {"path": "suite.jsonl", "dialect": "failproof"},
-        }
-        (tmp_path / "run.yaml").write_bytes(orjson.dumps(document))
-        assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
+        model = {"provider": "python", "class": f"{__name__}:{name}", "model": "m"}
+        assert started(store, tmp_path, note, models=[model]) == 0
+    with store.connect() as connection:
+        runs = [resolve_run(connection, run) for run in ("1", "2")]
+        assert not ComparedRuns(connection, *runs).looked_into
     document = orjson.loads(invoke(store.url, "diff", 1, 2, "--json", cwd=tmp_path).stdout)
-    assert document["results"][0]["pairs"] == cases == len(document["changed"])
+    assert document["results"][0]["pairs"] == CASES == len(document["changed"])
