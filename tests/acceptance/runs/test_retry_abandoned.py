@@ -80,9 +80,10 @@ def new_folder(tmp_path: Path, mock_url: str, request: pytest.FixtureRequest) ->
     return tmp_path
 
 
-def start(database_url: str, folder: Path) -> None:
-    done = invoke(database_url, "start", "run.yaml", "--quiet", cwd=folder)
+def start(database_url: str, folder: Path) -> Result:
+    done = invoke(database_url, "start", "run.yaml", cwd=folder)
     assert done.exit_code == 3, done.output
+    return done
 
 
 def again(store: Store, folder: Path, run: int | str, *arguments: object) -> Result:
@@ -126,18 +127,15 @@ def test_only_what_was_abandoned_is_asked_again_and_the_gates_are_of_the_branch(
     )
     assert invoke(store.url, "replay", 2, cwd=folder).exit_code == 0
     assert invoke(store.url, "verify", cwd=folder).exit_code == 0
+    require_reasons(store, folder, done)
+    nothing = again(store, folder, 2)
+    assert nothing.exit_code == 2 and "[nothing-to-ask]" in nothing.stderr
+    assert runs(store) == 2, "where nothing was abandoned no run begins"
 
 
-def folder_prompt(folder: Path) -> str:
-    first: str = orjson.loads((folder / "suite.jsonl").read_bytes().splitlines()[0])["prompt"]
-    return first.partition(" ")[0]
-
-
-def test_the_branch_says_of_what_it_is_a_branch_why_and_which_evaluations_it_asked_again(
-    store: Store, folder: Path
-) -> None:
+def require_reasons(store: Store, folder: Path, done: Result) -> None:
+    """The branch says of what it is a branch, why, and which evaluations it asked again."""
     last = log(store, 1)[-1].position
-    done = again(store, folder, 1)
     assert "3 abandoned evaluations asked again, 5 carried over" in done.stderr
     branch = shown(store, folder, 2)["branched_from"]
     asked_again = branch.pop("asked_again")
@@ -155,7 +153,7 @@ def test_the_branch_says_of_what_it_is_a_branch_why_and_which_evaluations_it_ask
     trail = invoke(store.url, "audit", 2, "--format", "jsonl", cwd=folder).stdout
     resolved = json.loads(trail.splitlines()[0])["details"]
     assert resolved["path"] == f"run 1 at position {last}, its abandoned evaluations asked again"
-    for form in ("md", "html", "json"):
+    for form in ("md", "json"):
         file = folder / f"report.{form}"
         written = invoke(store.url, "report", 2, "--format", form, "-o", file, cwd=folder)
         assert written.exit_code == 0, written.output
@@ -167,6 +165,11 @@ def test_the_branch_says_of_what_it_is_a_branch_why_and_which_evaluations_it_ask
     assert run["counts"]["carried_over"] == 5
     asked_again = run["branched_from"]["asked_again"]
     assert [each["ended_as"] for each in asked_again] == ["server_error"] * 3
+
+
+def folder_prompt(folder: Path) -> str:
+    first: str = orjson.loads((folder / "suite.jsonl").read_bytes().splitlines()[0])["prompt"]
+    return first.partition(" ")[0]
 
 
 def test_a_run_that_failed_because_nobody_was_there_is_asked_again_somewhere_else(
@@ -224,33 +227,50 @@ def test_what_changes_what_is_asked_or_is_no_connection_is_refused_before_anythi
     assert asked(mock_url) == counted and runs(store) == 1
 
 
-def test_settings_are_of_a_branch_alone(store: Store, folder: Path) -> None:
+def last_progress(done: Result) -> dict[str, Any]:
+    *_, last = (line for line in done.stderr.splitlines() if line.startswith('{"event"'))
+    details: dict[str, Any] = json.loads(last)["details"]
+    return details
+
+
+def require_alike_live(store: Store, folder: Path, branches: dict[int, Result]) -> None:
+    """What was shown live of a branch is what is shown of it after.
+
+    What it carried over has passed, failed and been abandoned like the rest.
+    """
+    for run, done in branches.items():
+        live, after = last_progress(done), shown(store, folder, run)["counts"]
+        own = live["models"][0]
+        shared = after.keys() & own.keys()
+        assert {name: own[name] for name in shared} == {name: after[name] for name in shared}
+        assert shared >= {"finished", "passed", "failed", "abandoned", "lost", "retries"}
+        assert after["carried_over"] == (CASES if run == 2 else CASES - ABANDONED)
+        assert after["finished"] == CASES and live["abandoned"] == (ABANDONED if run == 2 else 0)
+        state = ProgressState()
+        with store.connect() as connection:
+            run_id = resolve_run(connection, str(run))
+            catch_up_with(state, connection, run_id)
+            summary = RecordedRun.read(connection, run_id).summary
+        assert (state.group, state.lost) == (summary.total, summary.lost())
+
+
+def test_settings_are_of_a_branch_alone_and_what_it_carried_over_abandoned_is_asked_again(
+    store: Store, folder: Path
+) -> None:
     setting = ("--set", "execution.retry_attempts=5")
     done = invoke(store.url, "resume", 1, *setting, cwd=folder)
     assert done.exit_code == 2 and "its configuration is on record" in done.stderr
     position = log(store, 1)[-1].position
-    done = invoke(store.url, "resume", 1, "--at", position, *setting, "--quiet", cwd=folder)
+    done = invoke(store.url, "resume", 1, "--at", position, *setting, "--json", cwd=folder)
     assert done.exit_code == 3, "it carried over everything, the abandoned ones included"
     assert log(store, 2, "RequestSent") == []
     assert invoke(store.url, "replay", 2, cwd=folder).exit_code == 0, "under the old bound"
-
-
-def test_where_nothing_was_abandoned_no_run_begins(store: Store, folder: Path) -> None:
-    assert again(store, folder, 1).exit_code == 0
-    done = again(store, folder, 2)
-    assert done.exit_code == 2
-    assert "[nothing-to-ask]" in done.stderr
-    assert runs(store) == 2
-
-
-def test_a_run_that_ended_with_abandoned_evaluations_says_how_to_ask_them_again(
-    store: Store, new_folder: Path
-) -> None:
-    done = invoke(store.url, "start", "run.yaml", cwd=new_folder)
-    assert (
-        "3 evaluations were abandoned, 3 of them without a usable answer: "
-        "`failproof-es resume 1 --retry-abandoned`" in (done.stderr)
-    )
+    third = again(store, folder, 2)
+    assert third.exit_code == 0
+    assert len(log(store, 3, "RequestSent")) == ABANDONED
+    again_in = shown(store, folder, 3)["branched_from"]["asked_again"]
+    assert [each["ended_as"] for each in again_in] == ["server_error"] * ABANDONED
+    require_alike_live(store, folder, {2: done, 3: third})
 
 
 def test_what_a_killed_branch_was_to_ask_again_its_own_branch_asks_again(
@@ -270,17 +290,6 @@ def test_what_a_killed_branch_was_to_ask_again_its_own_branch_asks_again(
     assert len(log(store, 3, "RequestSent")) == ABANDONED
 
 
-def test_what_a_branch_carried_over_abandoned_its_own_branch_asks_again(
-    store: Store, folder: Path
-) -> None:
-    position = log(store, 1)[-1].position
-    assert invoke(store.url, "resume", 1, "--at", position, "--quiet", cwd=folder).exit_code == 3
-    assert again(store, folder, 2).exit_code == 0
-    assert len(log(store, 3, "RequestSent")) == ABANDONED
-    again_in = shown(store, folder, 3)["branched_from"]["asked_again"]
-    assert [each["ended_as"] for each in again_in] == ["server_error"] * ABANDONED
-
-
 def test_its_evidence_proves_what_it_asked_again_and_what_it_carried_over(
     store: Store, new_folder: Path
 ) -> None:
@@ -289,7 +298,11 @@ def test_its_evidence_proves_what_it_asked_again_and_what_it_carried_over(
     cases = [orjson.loads(line) for line in suite.read_bytes().splitlines()]
     cases[-1]["prompt"] += " [fault:http500*1]"
     suite.write_bytes(b"\n".join(map(orjson.dumps, cases)))
-    start(store.url, new_folder)
+    ended = start(store.url, new_folder)
+    assert (
+        "3 evaluations were abandoned, 3 of them without a usable answer: "
+        "`failproof-es resume 1 --retry-abandoned`" in ended.stderr
+    )
     done = again(store, new_folder, 1, "--set", "execution.retry_attempts=0")
     assert done.exit_code == 0, done.output
     assert invoke(store.url, "replay", 2, cwd=new_folder).exit_code == 0
@@ -314,44 +327,14 @@ def test_a_run_without_an_end_is_branched_too_and_what_it_had_not_asked_is_asked
     assert len({row.stream_id for row in log(store, 2, "RequestSent")}) == CASES - len(scored)
 
 
-def last_progress(done: Result) -> dict[str, Any]:
-    *_, last = (line for line in done.stderr.splitlines() if line.startswith('{"event"'))
-    details: dict[str, Any] = json.loads(last)["details"]
-    return details
-
-
-def test_what_is_shown_live_of_a_branch_is_what_is_shown_of_it_after(
-    store: Store, folder: Path
-) -> None:
-    """What it carried over has passed, failed and been abandoned like the rest."""
-    position = log(store, 1)[-1].position
-    whole = invoke(store.url, "resume", 1, "--at", position, "--json", cwd=folder)
-    for run, done in ((2, whole), (3, again(store, folder, 1))):
-        live, after = last_progress(done), shown(store, folder, run)["counts"]
-        own = live["models"][0]
-        shared = after.keys() & own.keys()
-        assert {name: own[name] for name in shared} == {name: after[name] for name in shared}
-        assert shared >= {"finished", "passed", "failed", "abandoned", "lost", "retries"}
-        assert after["carried_over"] == (CASES if run == 2 else CASES - ABANDONED)
-        assert after["finished"] == CASES and live["abandoned"] == (ABANDONED if run == 2 else 0)
-        state = ProgressState()
-        with store.connect() as connection:
-            run_id = resolve_run(connection, str(run))
-            catch_up_with(state, connection, run_id)
-            summary = RecordedRun.read(connection, run_id).summary
-        assert (state.group, state.lost) == (summary.total, summary.lost())
-
-
-@pytest.mark.parametrize("repetitions", [0, 7, 10**15])
 def test_recorded_repetitions_that_are_not_those_of_the_plan_are_told_as_what_they_are(
-    store: Store,
-    folder: Path,
-    administrator: psycopg.Connection[object],
-    repetitions: int,
+    store: Store, folder: Path, administrator: psycopg.Connection[object]
 ) -> None:
     position = log(store, 1)[-1].position
-    recorded_as(store, administrator, repetitions=repetitions)
-    for options in (("--retry-abandoned",), ("--at", position)):
+    for repetitions, *options in (
+        (0, "--at", position), (7, "--retry-abandoned"), (10**15, "--at", position),
+    ):  # fmt: skip
+        recorded_as(store, administrator, repetitions=repetitions)
         done = invoke(store.url, "resume", 1, *options, "--quiet", cwd=folder)
         assert done.exit_code == 1, done.output
         assert f"execution.repetitions: {repetitions} of each are not the 8" in done.stderr
