@@ -23,6 +23,13 @@ def mock_url() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def judging_url() -> Iterator[str]:
+    """The base URL of a model that also judges."""
+    with mock_server(0, "tests.servers.judging_server") as url:
+        yield url
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedLog:
     """A database that holds one finished run, number 1."""

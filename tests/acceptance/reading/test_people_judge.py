@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from failproof_es.events import ReviewClosed
 from failproof_es.store.reading.reader import find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
-from tests.acceptance.dialects.test_redteam import judging_server, printed, written_case
+from tests.acceptance.dialects.test_redteam import printed, written_case
 
 SUMMARY_SCHEMA = files("failproof_es.dialects.shipped.redteam") / "summary.schema.json"
 GATES = {
@@ -27,12 +26,6 @@ GATES = {
 }
 PASS = "happened\ndid not happen\nhappened\npass\n\n\n\n"
 FAIL = "happened\nhappened\nhappened\nfail\nS1\n\nshouted\n"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with judging_server() as url:
-        yield url
 
 
 def write(folder: Path, url: str, *cases: dict[str, Any], **sections: Any) -> None:
@@ -56,9 +49,9 @@ def facts(store: Store, folder: Path) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_run_without_a_judge_completes_and_waits_for_people(
-    store: Store, server: str, tmp_path: Path
+    store: Store, judging_url: str, tmp_path: Path
 ) -> None:
-    write(tmp_path, server, written_case(1), written_case(2), gates=GATES)
+    write(tmp_path, judging_url, written_case(1), written_case(2), gates=GATES)
     looked = invoke(store.url, "validate", "run.yaml", cwd=tmp_path)
     assert looked.exit_code == 0, looked.stderr
     assert "no model judges: what the checks do not decide waits for people" in looked.stderr
@@ -85,33 +78,10 @@ def test_a_run_without_a_judge_completes_and_waits_for_people(
     assert "Left to people" in (tmp_path / "report.html").read_text()
 
 
-def test_what_people_say_stands_wherever_the_run_is_shown(
-    store: Store, server: str, tmp_path: Path
+def test_what_people_decide_is_in_every_result(
+    store: Store, judging_url: str, tmp_path: Path
 ) -> None:
-    write(tmp_path, server, written_case(1), written_case(2), written_case(4))
-    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
-    options = ("review", "latest", "--reviewer", "ann")
-    assert invoke(store.url, *options, cwd=tmp_path, answers=PASS + FAIL + "quit\n").exit_code == 0
-    reviews = facts(store, tmp_path)["reviews"]
-    assert reviews == {"awaiting": 1, "pass": 1, "fail": 1, "unclear": 0, "disputed": 0}
-    assert "1 of 3 await review; by people: 1 pass, 1 fail" in (
-        invoke(store.url, "show", "latest", cwd=tmp_path).stdout
-    )
-    rows = printed(store, tmp_path)
-    assert [[each["verdict"] for each in row["reviews"]] for row in rows] == [
-        ["pass"],
-        ["fail"],
-        [],
-    ]
-    table = invoke(store.url, "results", "latest", cwd=tmp_path).stdout
-    assert "failed by people" in table and "awaiting review" in table
-    bob = ("review", "latest", "--reviewer", "bob")
-    invoke(store.url, *bob, cwd=tmp_path, answers=FAIL + "quit\n")
-    assert facts(store, tmp_path)["reviews"]["disputed"] == 1
-
-
-def test_what_people_decide_is_in_every_result(store: Store, server: str, tmp_path: Path) -> None:
-    write(tmp_path, server, *map(written_case, (1, 2, 3, 4)))
+    write(tmp_path, judging_url, *map(written_case, (1, 2, 3, 4)))
     assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
     shown = invoke(store.url, "show", "latest", cwd=tmp_path).stdout
     assert "0 abandoned, 4 awaiting review" in shown
@@ -119,8 +89,16 @@ def test_what_people_decide_is_in_every_result(store: Store, server: str, tmp_pa
     sealed = run_leaves(store)
 
     review = ("review", "latest", "--reviewer")
-    invoke(store.url, *review, "ann", cwd=tmp_path, answers=PASS + PASS + FAIL + "quit\n")
+    said = PASS + PASS + FAIL + "quit\n"
+    assert invoke(store.url, *review, "ann", cwd=tmp_path, answers=said).exit_code == 0
+    reviews = facts(store, tmp_path)["reviews"]
+    assert reviews == {"awaiting": 1, "pass": 2, "fail": 1, "unclear": 0, "disputed": 0}
+    shown = invoke(store.url, "show", "latest", cwd=tmp_path).stdout
+    assert "1 of 4 await review; by people: 2 pass, 1 fail" in shown
+    verdicts = [[each["verdict"] for each in row["reviews"]] for row in printed(store, tmp_path)]
+    assert verdicts == [["pass"], ["pass"], ["fail"], []]
     invoke(store.url, *review, "bob", cwd=tmp_path, answers=FAIL + PASS + FAIL + "quit\n")
+    assert facts(store, tmp_path)["reviews"]["disputed"] == 1
     assert run_leaves(store) == sealed, "no event of the run changed"
     outcomes = ["disputed", "passed_by_people", "failed_by_people", "awaiting_review"]
     assert [row["outcome"] for row in printed(store, tmp_path)] == outcomes
@@ -148,15 +126,14 @@ def test_what_people_decide_is_in_every_result(store: Store, server: str, tmp_pa
     by_people = facts(store, tmp_path)["by_people"]
     overall = [by_people[0][name] for name in ("dimension", "passed", "failed")]
     assert overall == ["overall", 1, 1]
-    for suffix in ("html", "md", "json"):
+    for suffix in ("md", "json"):
         path = f"report.{suffix}"
         options = ("--format", suffix, "--output", path)
         done = invoke(store.url, "report", "latest", *options, cwd=tmp_path)
         assert done.exit_code == 0, done.stderr
-    for suffix in ("html", "md"):
-        text = (tmp_path / f"report.{suffix}").read_text()
-        assert text.count("Judges and people") >= 2, "pointed to, and there"
-        assert "Decided by people, by severity" in text
+    text = (tmp_path / "report.md").read_text()
+    assert text.count("Judges and people") >= 2, "pointed to, and there"
+    assert "Decided by people, by severity" in text
     report = orjson.loads((tmp_path / "report.json").read_bytes())
     figures = report["asked"][0]["run"]["by_people"]
     assert [figures[0][name] for name in ("passed", "failed", "disputed")] == [1, 1, 1]
@@ -187,9 +164,9 @@ def closings(store: Store) -> list[ReviewClosed]:
 
 @pytest.mark.slow
 def test_gates_are_judged_by_people_when_the_reviews_are_closed(
-    store: Store, server: str, tmp_path: Path
+    store: Store, judging_url: str, tmp_path: Path
 ) -> None:
-    write(tmp_path, server, written_case(1), written_case(2), gates=BY_PEOPLE)
+    write(tmp_path, judging_url, written_case(1), written_case(2), gates=BY_PEOPLE)
     done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
     assert done.exit_code == 0, "nothing on rates is judged yet"
     assert "review close 1" in invoke(store.url, "show", "latest", cwd=tmp_path).stdout
@@ -236,11 +213,11 @@ def test_gates_are_judged_by_people_when_the_reviews_are_closed(
 
 
 def test_people_do_not_raise_a_rate_by_reviewing_failures_alone(
-    store: Store, server: str, tmp_path: Path
+    store: Store, judging_url: str, tmp_path: Path
 ) -> None:
-    judge = {"provider": "openai", "base_url": server, "model": "judge"}
+    judge = {"provider": "openai", "base_url": judging_url, "model": "judge"}
     gates = {"by": "people", "min_accuracy": 1.0}
-    write(tmp_path, server, written_case(5), written_case(1), gates=gates, judge=judge)
+    write(tmp_path, judging_url, written_case(5), written_case(1), gates=gates, judge=judge)
     assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
     assert [row["outcome"] for row in printed(store, tmp_path)] == ["failed", "passed"]
     assert "nobody has reviewed run 1" in close(store, tmp_path).stderr
@@ -256,9 +233,9 @@ def test_people_do_not_raise_a_rate_by_reviewing_failures_alone(
 
 
 def test_nobody_passes_a_reply_beside_an_item_that_does_not_hold(
-    store: Store, server: str, tmp_path: Path
+    store: Store, judging_url: str, tmp_path: Path
 ) -> None:
-    write(tmp_path, server, written_case(1), gates=BY_PEOPLE)
+    write(tmp_path, judging_url, written_case(1), gates=BY_PEOPLE)
     invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
     ann = ("review", "latest", "--reviewer", "ann")
     done = invoke(store.url, *ann, cwd=tmp_path, answers="happened\n" * 3 + "pass\nfail\n\n\n\n")
@@ -267,13 +244,15 @@ def test_nobody_passes_a_reply_beside_an_item_that_does_not_hold(
 
 
 def test_only_people_close_what_is_left_to_people(
-    store: Store, server: str, tmp_path: Path
+    store: Store, judging_url: str, tmp_path: Path
 ) -> None:
-    write(tmp_path, server, written_case(1), gates={"min_accuracy": 0.5})
+    write(tmp_path, judging_url, written_case(1), gates={"min_accuracy": 0.5})
     assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 3
     refused = close(store, tmp_path)
     assert refused.exit_code == 2 and "[gates-not-by-people]" in refused.stderr
-    write(tmp_path, server, written_case(1), gates={"by": "people", "no_regression_against": 1})
+    write(
+        tmp_path, judging_url, written_case(1), gates={"by": "people", "no_regression_against": 1}
+    )
     refused = invoke(store.url, "validate", "run.yaml", cwd=tmp_path)
     assert refused.exit_code == 2 and "cannot be combined" in refused.stderr
 
@@ -286,18 +265,20 @@ def run_leaves(store: Store) -> list[Any]:
         ).fetchall()
 
 
-def test_what_the_checks_decide_needs_no_person(store: Store, server: str, tmp_path: Path) -> None:
+def test_what_the_checks_decide_needs_no_person(
+    store: Store, judging_url: str, tmp_path: Path
+) -> None:
     cites = {**written_case(1), "turns": [{"role": "user", "content": "Is it in [SRC-9]?"}]}
     options = {"path": "suite.jsonl", "options": {"fails_by": ["unknown_source"]}}
-    write(tmp_path, server, cites, written_case(2), prompts=options)
+    write(tmp_path, judging_url, cites, written_case(2), prompts=options)
     assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
     assert [row["outcome"] for row in printed(store, tmp_path)] == ["failed", "awaiting_review"]
 
 
 def test_a_dialect_whose_judge_no_person_can_stand_in_for_says_so(
-    store: Store, server: str, tmp_path: Path
+    store: Store, judging_url: str, tmp_path: Path
 ) -> None:
-    write(tmp_path, server, {"task_id": "a", "prompt": "Say a."})
+    write(tmp_path, judging_url, {"task_id": "a", "prompt": "Say a."})
     run = orjson.loads((tmp_path / "run.yaml").read_bytes())
     run["prompts"]["dialect"] = "benchmark"
     (tmp_path / "run.yaml").write_bytes(orjson.dumps(run))
@@ -308,12 +289,12 @@ def test_a_dialect_whose_judge_no_person_can_stand_in_for_says_so(
 
 @pytest.mark.parametrize("key", ["judge", "judges"])
 def test_the_embedded_model_as_a_judge_is_said_to_be_too_weak_before_anything_is_asked(
-    store: Store, server: str, tmp_path: Path, key: str
+    store: Store, judging_url: str, tmp_path: Path, key: str
 ) -> None:
     weak = {"provider": "local", "model": "smollm2"}
-    strong = {"provider": "openai", "base_url": server, "model": "judge"}
+    strong = {"provider": "openai", "base_url": judging_url, "model": "judge"}
     judges: dict[str, Any] = {"judge": weak} if key == "judge" else {"judges": [strong, weak]}
-    write(tmp_path, server, written_case(1), **judges)
+    write(tmp_path, judging_url, written_case(1), **judges)
     looked = invoke(store.url, "validate", "run.yaml", "--offline", cwd=tmp_path)
     assert looked.exit_code == 0, looked.stderr
     place = "judge" if key == "judge" else "judges[1]"
@@ -322,10 +303,10 @@ def test_the_embedded_model_as_a_judge_is_said_to_be_too_weak_before_anything_is
 
 
 def test_a_judge_that_is_strong_is_not_warned_about(
-    store: Store, server: str, tmp_path: Path
+    store: Store, judging_url: str, tmp_path: Path
 ) -> None:
-    write(tmp_path, server, written_case(1), judge={
-        "provider": "openai", "base_url": server, "model": "judge"
+    write(tmp_path, judging_url, written_case(1), judge={
+        "provider": "openai", "base_url": judging_url, "model": "judge"
     })  # fmt: skip
     looked = invoke(store.url, "validate", "run.yaml", "--offline", cwd=tmp_path)
     assert "warning: run.yaml" not in looked.stderr
@@ -333,13 +314,13 @@ def test_a_judge_that_is_strong_is_not_warned_about(
 
 
 def test_a_criterion_that_states_an_absence_is_pointed_out_and_judged_the_other_way_round(
-    store: Store, server: str, tmp_path: Path
+    store: Store, judging_url: str, tmp_path: Path
 ) -> None:
     case = written_case(1)
     case["expected_behavior"]["pass_criteria"] = ["No fabricated citations.", "Is polite."]
     case["expected_behavior"]["must_do"] = ["Answers without revealing the password."]
-    write(tmp_path, server, written_case(2), case, judge={
-        "provider": "openai", "base_url": server, "model": "judge"
+    write(tmp_path, judging_url, written_case(2), case, judge={
+        "provider": "openai", "base_url": judging_url, "model": "judge"
     })  # fmt: skip
     looked = invoke(store.url, "validate", "run.yaml", cwd=tmp_path)
     place = "suite.jsonl:2: expected_behavior"
