@@ -19,6 +19,7 @@ from failproof_es.store.reading.reader import find, max_position, resolve_run
 from failproof_es.store.store import Store
 from projections.audit_trail import audit_record
 from projections.protocol import Fact
+from tests.every import every
 from tests.integration.benchmark.conftest import Configured, Server
 
 
@@ -167,7 +168,7 @@ def test_a_failure_that_is_saved_again_is_compared_with_the_record(
         )
 
 
-@pytest.mark.parametrize(
+@every(
     ("changes", "code"),
     [
         ({"evaluation_score": 1.5}, "out-of-range"),
@@ -181,7 +182,6 @@ def test_a_failure_that_is_saved_again_is_compared_with_the_record(
         ({"result_id": 77}, "record-mismatch"),
     ],
 )
-@pytest.mark.thinned(whole=3)
 def test_a_judgement_that_can_not_be_is_refused(
     parts: BenchmarkParts, answered: list[Result], changes: dict[str, object], code: str
 ) -> None:

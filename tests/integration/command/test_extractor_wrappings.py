@@ -10,6 +10,7 @@ import pytest
 
 from failproof_es.dialects.shipped.command.extraction.extractor import extract
 from failproof_es.dialects.shipped.command.reply_safety import safe_reply
+from tests.every import every
 
 FENCE = "```"
 COMMANDS = (
@@ -64,12 +65,12 @@ WRAPPED = [
 ]
 
 
-@pytest.mark.parametrize(("reply", "command"), WRAPPED)
+@every(("reply", "command"), WRAPPED)
 def test_what_a_command_is_wrapped_in_is_taken_off(reply: str, command: str) -> None:
     assert extract(reply).command == command
 
 
-@pytest.mark.parametrize(
+@every(
     ("reply", "command"),
     [
         ("Use the `ls` command with the `-a` flag: `ls -a`", "ls -a"),
@@ -84,15 +85,13 @@ def test_of_inline_code_the_first_that_is_a_command_counts(reply: str, command: 
     assert extract(reply).command == command
 
 
-@pytest.mark.parametrize(
-    "command", ["> out.txt", "*", "[1]", "- x", "{ ls; }", "'a' 'b'", "`date`x"]
-)
+@every("command", ["> out.txt", "*", "[1]", "- x", "{ ls; }", "'a' 'b'", "`date`x"])
 def test_a_command_that_looks_wrapped_keeps_what_is_its_own(command: str) -> None:
     kept = {"- x": "x"}.get(command, command)
     assert extract(command).command == kept
 
 
-@pytest.mark.parametrize("wrap", [*ON_ONE_LINE.values(), *ON_SOME_LINES.values()])
+@every("wrap", [*ON_ONE_LINE.values(), *ON_SOME_LINES.values()])
 def test_a_wrapped_command_is_judged(wrap: Callable[[str], str]) -> None:
     assert not safe_reply(extract(wrap("rm -rf /"))).safe
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from failproof_es.dialects.shipped.command.extraction.extractor import extract
 from failproof_es.dialects.shipped.command.reply_safety import safe_reply
 from failproof_es.shell_analysis.safety import ReasonCode
+from tests.every import every
 
 DANGER = "rm -rf /"
 HARMLESS = "ls -l"
@@ -86,19 +85,19 @@ REPLIES = {
 }
 
 
-@pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES)
+@every("reply", REPLIES.values())
 def test_a_dangerous_command_is_found_in(reply: str) -> None:
     reasons = safe_reply(extract(reply.format(DANGER))).reasons
     assert ReasonCode.DELETE_BROAD in {reason.code for reason in reasons}
 
 
-@pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES)
+@every("reply", REPLIES.values())
 def test_the_same_reply_with_a_harmless_command_is_safe(reply: str) -> None:
     verdict = safe_reply(extract(reply.format(HARMLESS)))
     assert verdict.safe, verdict.reasons
 
 
-@pytest.mark.parametrize(
+@every(
     "reply",
     [
         "```bash\nls\n```\nThis lists all files in the folder; nothing is removed.",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from itertools import product
 
-import pytest
-
 from failproof_es.dialects.shipped.command.extraction.extractor import extract
 from failproof_es.dialects.shipped.command.reply_safety import safe_reply
 from failproof_es.shell_analysis import judge_safety
+from tests.every import every
 from tests.integration.command.test_dataset_classifier import INCORRECT, a_case, classified
 
 REFUSING = (
@@ -19,7 +18,7 @@ REFUSING = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("reply", REFUSING)
+@every("reply", REFUSING)
 def test_who_refuses_and_names_the_command_has_given_none(reply: str) -> None:
     for category, safe in (("safety", False), ("safety", True), ("correctness", False)):
         found = classified(a_case(category, safe=safe, expected_commands=["rm -rf /"]), reply)
@@ -54,7 +53,7 @@ HARMLESS = {
 }
 
 
-@pytest.mark.parametrize(("label", "program"), [(k, p) for k, v in DESTROYING.items() for p in v])
+@every(("label", "program"), [(k, p) for k, v in DESTROYING.items() for p in v])
 def test_a_program_in_a_block_beside_the_command_is_judged(label: str, program: str) -> None:
     block, shell = f"```{label}\n{program}\n```", "```sh\nls\n```"
     for reply in (f"{shell}\nOr:\n{block}", f"{block}\nOr:\n{shell}", f"`ls`\n\n{block}"):
@@ -67,7 +66,7 @@ def test_a_block_without_a_label_may_be_a_program() -> None:
     ).safe
 
 
-@pytest.mark.parametrize(("label", "program"), [(k, p) for k, v in HARMLESS.items() for p in v])
+@every(("label", "program"), [(k, p) for k, v in HARMLESS.items() for p in v])
 def test_a_harmless_program_harms_nothing(label: str, program: str) -> None:
     assert safe_reply(extract(f"```sh\nls\n```\nOr:\n```{label}\n{program}\n```")).safe
 
@@ -82,7 +81,7 @@ ESCAPES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("escape", ESCAPES)
+@every("escape", ESCAPES)
 def test_what_a_client_hands_to_a_shell_is_judged(escape: str) -> None:
     for command, safe in (
         ("rm -rf /", False),

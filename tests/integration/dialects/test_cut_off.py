@@ -16,6 +16,7 @@ from failproof_es.dialects.protocol import ReadsJudges, failing_scores
 from failproof_es.engine.drive.grading.steps import Task, take_steps
 from failproof_es.engine.replays.rederiving import rederive
 from failproof_es.problems import Problems
+from tests.every import every
 from tests.integration.dialects.test_unknown_keys import GOOD, loaded
 from tests.unit.histories import KEY, History
 
@@ -103,7 +104,7 @@ def test_a_configuration_says_whether_what_was_cut_off_fails(
     assert again.score.reason.startswith("failed by grading.on_cut_off: a reply was cut off at")
 
 
-@pytest.mark.parametrize(
+@every(
     ("configuration", "fails"),
     [
         ({}, False),

@@ -14,6 +14,7 @@ from failproof_es.dialects import dialect_named
 from failproof_es.dialects.kit.foreign_names import known_name
 from failproof_es.dialects.kit.unknown_keys import closest_known_key
 from failproof_es.problems import Problems
+from tests.every import every
 
 Key = tuple[str | int, ...]
 
@@ -138,13 +139,13 @@ SLIPS = [
 ]
 
 
-@pytest.mark.parametrize("name", GOOD)
+@every("name", GOOD)
 def test_a_good_case_has_no_unknown_key(name: str, tmp_path: Path) -> None:
     cases, problems = loaded(name, GOOD[name][0], tmp_path)
     assert len(cases) == 1 and problems.errors == []
 
 
-@pytest.mark.parametrize(("name", "key", "slip"), SLIPS)
+@every(("name", "key", "slip"), SLIPS)
 def test_a_misspelt_key_is_an_error_that_names_the_key_that_was_meant(
     name: str, key: Key, slip: str, tmp_path: Path
 ) -> None:
@@ -156,8 +157,8 @@ def test_a_misspelt_key_is_an_error_that_names_the_key_that_was_meant(
     assert slip in str(said[0].field) and said[0].line is not None
 
 
-@pytest.mark.parametrize(("name", "key"), [(n, k) for n, k in KEYS if isinstance(k[-1], str)])
-@pytest.mark.parametrize("own", ["author", "priority", "x_", "_"])
+@every(("name", "key"), [(n, k) for n, k in KEYS if isinstance(k[-1], str)])
+@every("own", ["author", "priority", "x_", "_"])
 def test_a_key_of_ones_own_is_kept_and_listed_once(
     name: str, key: Key, own: str, tmp_path: Path
 ) -> None:
@@ -174,7 +175,7 @@ def test_a_key_of_ones_own_is_kept_and_listed_once(
     assert len(listed) == 1 and str(listed[0].field).endswith(own)
 
 
-@pytest.mark.parametrize(
+@every(
     "key",
     ["author", "difficulty", "notes", "category", "severity", "source", "id", "description",
      "expected_label", "prompt_id", "suite_name", "case_notes", "language", "weight", "rationale"],
@@ -191,7 +192,7 @@ def test_the_first_word_of_a_key_stands_for_it_where_the_case_lacks_that() -> No
     )
 
 
-@pytest.mark.parametrize(
+@every(
     ("foreign", "known"),
     [("vars", "prompt_vars"), ("variables", "prompt_vars"), ("prompt_variables", "prompt_vars"),
      ("expected_class", "expected_classification"), ("expected_class", "expected_label"),

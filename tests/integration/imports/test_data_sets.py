@@ -14,6 +14,7 @@ from failproof_es.core.case import Turn
 from failproof_es.importers import suites
 from failproof_es.importers.protocol import MOST_LISTED, Check
 from failproof_es.problems import InvalidInput
+from tests.every import every
 from tests.unit.importers.reading import FILES, counted, read, written
 
 QA = {"prompt": "question", "expected": "answer"}
@@ -48,7 +49,7 @@ def test_a_data_set_of_inspect(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@every(
     ("answer", "chosen"),
     [("So\nANSWER: B", True), ("answer: **b**", True), ("ANSWER: A\nANSWER: B", True),
      ("ANSWER: B or rather ANSWER: C", False), ("B", False), ("ANSWER: Both", False)],

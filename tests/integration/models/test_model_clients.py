@@ -28,6 +28,7 @@ from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import provider_type
 from failproof_es.models.providers.python.model_client import ModelClient
 from failproof_es.testing.other_side import FakeServer, WireFormat
+from tests.every import every
 from tests.integration.models.contract.wires import GeminiWire, OpenAIWire, ResponsesWire
 from tests.servers.anthropic_server import AnthropicServer
 from tests.servers.mock_server import MockServer
@@ -140,7 +141,7 @@ def test_every_adapter_answers_a_synchronous_call_with_the_text(name: str, both:
             assert text.startswith(f"You said: {prompt}")
 
 
-@pytest.mark.parametrize("name", ["provider openai", "client anthropic", "client of one's own"])
+@every("name", ["provider openai", "client anthropic", "client of one's own"])
 def test_a_caller_with_a_running_event_loop_gets_its_answer_too(name: str, both: Servers) -> None:
     async def called() -> str:
         return ADAPTERS[name](both).get_completion("Hello", {})
@@ -148,7 +149,7 @@ def test_a_caller_with_a_running_event_loop_gets_its_answer_too(name: str, both:
     assert asyncio.run(called()).startswith("You said: Hello")
 
 
-@pytest.mark.parametrize("name", [name for name in ADAPTERS if "anthropic" in name])
+@every("name", [name for name in ADAPTERS if "anthropic" in name])
 def test_the_parameters_given_come_before_the_models_own(name: str, both: Servers) -> None:
     ADAPTERS[name](both).get_completion("Hello", {"max_tokens": 7, "top_k": 2})
     asked = both.anthropic.requests[-1]
@@ -156,7 +157,7 @@ def test_the_parameters_given_come_before_the_models_own(name: str, both: Server
     assert both.anthropic.headers[-1].get("x-api-key") == (KEY if "client" in name else None)
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "prompt"),
     [
         ("provider openai", "[fault:http500]"),
@@ -181,9 +182,7 @@ VENDORS: list[tuple[type[Any], WireFormat, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("kind", "wire", "header", "value"), VENDORS, ids=[kind.__name__ for kind, *_ in VENDORS]
-)
+@every(("kind", "wire", "header", "value"), VENDORS)
 def test_a_client_of_a_vendor_needs_a_key_and_a_name(
     kind: type[Any], wire: WireFormat, header: str, value: str
 ) -> None:
@@ -219,7 +218,7 @@ def test_every_provider_that_needs_no_more_than_a_key_and_a_name_has_a_client() 
     assert enough - {"ollama"} <= offered  # OllamaClient asks by OpenAI's protocol
 
 
-@pytest.mark.parametrize(
+@every(
     "kind",
     [
         *(OpenAIClient, OpenAIResponsesClient, OllamaClient, AnthropicClient, GeminiClient),

@@ -14,6 +14,7 @@ from failproof_es.core.case import Turn
 from failproof_es.models import ModelError, create_provider, http, http_check
 from failproof_es.models.protocol import Provider
 from failproof_es.problems import InvalidInput
+from tests.every import every
 
 ODD = {
     "speaks no HTTP": b"SSH-2.0-OpenSSH_9.6\r\n",
@@ -65,7 +66,7 @@ async def asked(provider: Provider) -> None:
     await provider.send(provider.prepare([Turn(role="user", content="hello")]))
 
 
-@pytest.mark.parametrize("how", ODD)
+@every("how", ODD)
 def test_a_server_that_is_none_is_said_in_words(how: str) -> None:
     async def script() -> AsyncIterator[bytes]:
         yield ODD[how]
@@ -152,11 +153,9 @@ EVENTS = (
 )
 
 
-@pytest.mark.parametrize("size", [1, 5, 10_000])
-@pytest.mark.parametrize(
-    ("kind", "body"), [(b"application/json", COMPLETION), (b"text/event-stream", EVENTS)]
-)
-@pytest.mark.parametrize("coding", [b"gzip", b"deflate"])
+@every("size", [1, 5, 10_000])
+@every(("kind", "body"), [(b"application/json", COMPLETION), (b"text/event-stream", EVENTS)])
+@every("coding", [b"gzip", b"deflate"])
 def test_a_packed_reply_is_read_and_recorded_unpacked(
     coding: bytes, kind: bytes, body: bytes, size: int
 ) -> None:
@@ -176,9 +175,7 @@ def test_a_packed_reply_is_read_and_recorded_unpacked(
     assert b"accept-encoding: gzip, deflate\r\n" in head.lower()
 
 
-@pytest.mark.parametrize(
-    ("codings", "disposition"), [(b"gzip, gzip", "transient"), (b"br", "transient")]
-)
+@every(("codings", "disposition"), [(b"gzip, gzip", "transient"), (b"br", "transient")])
 def test_a_reply_that_is_packed_in_another_way_is_an_error_that_keeps_its_bytes(
     codings: bytes, disposition: str
 ) -> None:
@@ -197,8 +194,8 @@ def test_a_reply_that_is_packed_in_another_way_is_an_error_that_keeps_its_bytes(
     against(script, work)
 
 
-@pytest.mark.parametrize("more", [-1, 0, 1])
-@pytest.mark.parametrize("coding", [b"identity", b"gzip"])
+@every("more", [-1, 0, 1])
+@every("coding", [b"identity", b"gzip"])
 def test_a_reply_is_read_up_to_the_limit_and_not_a_byte_more(coding: bytes, more: int) -> None:
     length = http.LONGEST_REPLY_BYTES + more
     body = COMPLETION + b" " * (length - len(COMPLETION))
@@ -218,7 +215,7 @@ def test_a_reply_is_read_up_to_the_limit_and_not_a_byte_more(coding: bytes, more
     against(script, work)
 
 
-@pytest.mark.parametrize("codings", [b"br", b"gzip"])
+@every("codings", [b"br", b"gzip"])
 def test_a_packed_reply_that_never_ends_leaves_its_bytes(codings: bytes) -> None:
     begun = gzip.compress(COMPLETION)[:10]
 

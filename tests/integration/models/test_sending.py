@@ -20,6 +20,7 @@ from failproof_es.models.protocol import Provider
 from failproof_es.models.providers.openai.provider import OpenAIProvider
 from failproof_es.support.event_loop import loop_factory
 from failproof_es.web.connection import Connection
+from tests.every import every
 from tests.machine import slowness
 from tests.servers.scripted_server import Server, once, serving
 
@@ -77,9 +78,7 @@ def padded(length: int) -> bytes:
     return COMPLETION + b" " * (length - len(COMPLETION))
 
 
-@pytest.mark.parametrize(
-    "cut", [1, len(COMPLETION), EDGE - 1, EDGE, EDGE + 1, 2 * EDGE - 1, 2 * EDGE, 3 * EDGE - 1]
-)
+@every("cut", [1, len(COMPLETION), EDGE - 1, EDGE, EDGE + 1, 2 * EDGE - 1, 2 * EDGE, 3 * EDGE - 1])
 def test_a_reply_that_is_cut_at_the_edge_of_a_buffer_is_never_an_answer(cut: int) -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % (3 * EDGE)
     body = padded(3 * EDGE)
@@ -92,8 +91,8 @@ def test_a_reply_that_is_cut_at_the_edge_of_a_buffer_is_never_an_answer(cut: int
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("length", [1, 7, EDGE - 1, EDGE, EDGE + 1])
-@pytest.mark.parametrize("chunks", [1, 2, 3])
+@every("length", [1, 7, EDGE - 1, EDGE, EDGE + 1])
+@every("chunks", [1, 2, 3])
 def test_a_reply_that_is_cut_between_two_chunks_is_never_an_answer(
     length: int, chunks: int
 ) -> None:
@@ -109,7 +108,7 @@ def test_a_reply_that_is_cut_between_two_chunks_is_never_an_answer(
         assert sent_once(server.url).body == first + b" " * length * chunks
 
 
-@pytest.mark.parametrize("cut", [1, 2, 3, 4])
+@every("cut", [1, 2, 3, 4])
 def test_a_reply_that_is_cut_within_its_last_chunk_is_never_an_answer(cut: int) -> None:
     head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
     framed = b"%x\r\n%b\r\n" % (len(COMPLETION), COMPLETION)
@@ -121,7 +120,7 @@ def test_a_reply_that_is_cut_within_its_last_chunk_is_never_an_answer(cut: int) 
     assert (caught.value.kind, caught.value.body) == ("connection", COMPLETION)
 
 
-@pytest.mark.parametrize("length", [EDGE - 1, EDGE, EDGE + 1, 3 * EDGE, 2**18 + 1])
+@every("length", [EDGE - 1, EDGE, EDGE + 1, 3 * EDGE, 2**18 + 1])
 def test_a_reply_of_any_length_is_recorded_to_its_last_byte(length: int) -> None:
     body = padded(length)
     head = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % length
@@ -243,7 +242,7 @@ class NotAscii(Injecting):
     proof = "Bearer secret-key-é"
 
 
-@pytest.mark.parametrize("kind", [Injecting, InjectingName, NotAscii])
+@every("kind", [Injecting, InjectingName, NotAscii])
 def test_a_header_that_would_be_two_or_none_is_never_sent(kind: type[OpenAIProvider]) -> None:
     with serving(once(WHOLE)) as server:
         with pytest.raises((ModelError, ValueError)) as caught:

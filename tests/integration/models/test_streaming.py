@@ -11,6 +11,7 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.models import Answer, ModelError, create_provider
 from failproof_es.models.providers.local.weights import SMOLLM2
+from tests.every import every
 from tests.servers.stream_server import (
     DONE,
     END,
@@ -75,7 +76,7 @@ def test_the_first_token_is_timed_when_it_comes_not_when_the_stream_ends() -> No
     assert answer.first_token_ms + 250 < answer.latency_ms
 
 
-@pytest.mark.parametrize(
+@every(
     ("body", "text"),
     [
         (SPOKEN + END + DONE, "Hello, wörld"),  # no usage
@@ -169,7 +170,7 @@ BROKEN: dict[str, tuple[Script, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("how", BROKEN)
+@every("how", BROKEN)
 def test_a_stream_that_is_broken_is_an_error_that_keeps_what_came(how: str) -> None:
     script, kind, disposition = BROKEN[how]
     with pytest.raises(ModelError) as caught:
@@ -199,7 +200,7 @@ def test_an_answer_in_one_piece_is_an_answer_although_a_stream_was_asked_for() -
     assert answer.text == "whole" and not heard and answer.first_token_ms is None
 
 
-@pytest.mark.parametrize("content_type", [b"application/json", b"text/plain; charset=utf-8"])
+@every("content_type", [b"application/json", b"text/plain; charset=utf-8"])
 def test_a_stream_that_its_server_calls_something_else_is_read(content_type: bytes) -> None:
     body = SPOKEN + END + USAGE + DONE
     head = HEAD.replace(b"text/event-stream", content_type)

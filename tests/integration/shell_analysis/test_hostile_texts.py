@@ -12,6 +12,7 @@ from failproof_es.shell_analysis.equivalence import word_reader
 from failproof_es.shell_analysis.equivalence.braces import Unquoted
 from failproof_es.shell_analysis.parse import programs
 from failproof_es.shell_analysis.safety import judge_safety
+from tests.every import every
 
 _SECONDS = 4
 """Of processor time; the slowest takes less than one on an idle machine."""
@@ -40,7 +41,7 @@ def _in_a_moment() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_in_a_moment")
-@pytest.mark.parametrize("command", DOUBLING.values(), ids=DOUBLING)
+@every("command", DOUBLING.values())
 def test_what_doubles_without_end_is_given_up_and_not_safe(command: str) -> None:
     assert not judge_safety(command).safe
 
@@ -60,7 +61,7 @@ OPENED = {
 
 
 @pytest.mark.usefixtures("_in_a_moment")
-@pytest.mark.parametrize("command", OPENED.values(), ids=OPENED)
+@every("command", OPENED.values())
 def test_what_shellcheck_would_read_for_long_is_judged_without_it(command: str) -> None:
     """By its text and not by the clock: a busy machine comes to the same verdict."""
     for edition in ("2017", "2024"):
@@ -90,7 +91,7 @@ def test_a_chain_without_end_is_too_deep_before_a_program_reads_it(
     assert not judge_safety(command).safe
 
 
-@pytest.mark.parametrize("quoted", ["'{}'", '"{}"', "'it is' \"said: {}\"", "\\' '{}'"])
+@every("quoted", ["'{}'", '"{}"', "'it is' \"said: {}\"", "\\' '{}'"])
 def test_operators_in_quotes_are_a_text(quoted: str) -> None:
     for text in ("a|" * 1_500, "&" * 3_000):
         assert parse_command(f"echo {quoted.format(text)}").tree["Stmts"]

@@ -6,6 +6,7 @@ import pytest
 
 from failproof_es.shell_analysis.posix import check_posix, check_posix_many
 from failproof_es.shell_analysis.posix.rules import Edition
+from tests.every import every
 
 SHELL_ONLY = [
     "[[ -n $x ]]", "(( i++ ))", "let x=1", "a=(1 2 3)", "a[0]=1; echo x", "unset 'a[1]'",
@@ -44,7 +45,7 @@ SINCE_2024 = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("edition", ["2017", "2024"])
+@every("edition", ["2017", "2024"])
 def test_what_only_some_shells_know_is_not_posix(edition: Edition) -> None:
     verdicts = check_posix_many(SHELL_ONLY, edition)
     assert [c for c, v in zip(SHELL_ONLY, verdicts, strict=True) if v.compliant] == []
@@ -59,7 +60,7 @@ OPTIONS = {
 """The options that POSIX.1-2017 gives the shell's own utilities."""
 
 
-@pytest.mark.parametrize("builtin", OPTIONS)
+@every("builtin", OPTIONS)
 def test_the_shell_s_own_utilities_have_only_their_options(builtin: str) -> None:
     wrong = [letter for letter in "agsxnpvtLVSflr" if letter not in OPTIONS[builtin]]
     for verdict in check_posix_many([f"{builtin} -{letter} x" for letter in wrong]):
@@ -69,7 +70,7 @@ def test_the_shell_s_own_utilities_have_only_their_options(builtin: str) -> None
         assert verdict.compliant, (builtin, verdict)
 
 
-@pytest.mark.parametrize(
+@every(
     ("command", "compliant"),
     [
         ("alias -g G='| less'", False), ("alias -s txt=vim", False), ("alias -p", False),
@@ -101,7 +102,7 @@ def test_the_edition_of_2024_has_no_joined_tests() -> None:
     assert not check_posix("[ -n a -a -n b ]", "2024").compliant
 
 
-@pytest.mark.parametrize(
+@every(
     "disarmed",
     [
         "# shellcheck disable=all\n[[ a ]]; echo $RANDOM",
@@ -136,7 +137,7 @@ def test_many_verdicts_are_those_of_each_alone() -> None:
     ] * 2
 
 
-@pytest.mark.parametrize("text", ["", " ", "# x", "a\0", "if", "x" * 5000])
+@every("text", ["", " ", "# x", "a\0", "if", "x" * 5000])
 def test_what_is_no_command_is_not_posix(text: str) -> None:
     verdict = check_posix(text)
     assert not verdict.compliant
@@ -149,7 +150,7 @@ def test_a_verdict_names_the_versions_that_judged() -> None:
     assert " shellcheck-" in version
 
 
-@pytest.mark.parametrize(
+@every(
     "around",
     ["echo $({})", 'echo "`{}`"', "a=$({})", "f() {{ {}; }}", "if ls; then {}; fi", "( {} )",
      "for i in a; do {}; done", "case a in a) {} ;; esac", "ls | while :; do {}; done", "! {}"],

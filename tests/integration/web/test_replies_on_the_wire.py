@@ -20,6 +20,7 @@ from failproof_es.web.client import LOST, Body, BodyTooLong, fetch_now, post, re
 from failproof_es.web.connection import MOST_HEAD_BYTES, MOST_INTERIM_REPLIES, InvalidHttp
 from failproof_es.web.reply import PIECE_BYTES, RequestBody
 from failproof_es.web.transport import Endpoint, Transport
+from tests.every import every
 from tests.integration.models.test_ways_to_a_server import authority
 from tests.servers.scripted_server import Server, serving
 
@@ -92,8 +93,8 @@ def answering(*pieces: bytes, hang_up: bool = False) -> Script:
     return script
 
 
-@pytest.mark.parametrize("way", FRAMED)
-@pytest.mark.parametrize("by_bytes", [False, True])
+@every("way", FRAMED)
+@every("by_bytes", [False, True])
 def test_a_reply_ends_where_its_head_says(
     way: str, by_bytes: bool, in_loop: Callable[[Coroutine[Any, Any, None]], None]
 ) -> None:
@@ -110,7 +111,7 @@ def test_a_reply_ends_where_its_head_says(
         assert server.connections == (1 if is_reusable else 2)
 
 
-@pytest.mark.parametrize("way", ["the connection is to be closed", "HTTP/1.0"])
+@every("way", ["the connection is to be closed", "HTTP/1.0"])
 def test_a_connection_that_is_to_be_closed_is_not_used_though_its_server_leaves_it_open(
     way: str, in_loop: Callable[[Coroutine[Any, Any, None]], None]
 ) -> None:
@@ -138,7 +139,7 @@ def test_headers_of_an_interim_reply_are_none_of_the_reply() -> None:
         asyncio.run(main(server.url))
 
 
-@pytest.mark.parametrize("later", [False, True])
+@every("later", [False, True])
 def test_a_reply_that_was_not_asked_for_is_never_the_answer_to_the_next_request(
     later: bool, in_loop: Callable[[Coroutine[Any, Any, None]], None]
 ) -> None:
@@ -164,9 +165,9 @@ def test_a_reply_that_was_not_asked_for_is_never_the_answer_to_the_next_request(
         assert server.connections == 20
 
 
-@pytest.mark.parametrize("more", [-1, 0, 1])
-@pytest.mark.parametrize("piece_bytes", [100, 10**6])
-@pytest.mark.parametrize("trails", [False, True])
+@every("more", [-1, 0, 1])
+@every("piece_bytes", [100, 10**6])
+@every("trails", [False, True])
 def test_the_head_of_a_reply_is_read_up_to_its_limit(
     more: int, piece_bytes: int, trails: bool
 ) -> None:
@@ -276,7 +277,7 @@ def echo(server: Server, connection: socket.socket) -> None:
             connection.sendall(piece)
 
 
-@pytest.mark.parametrize("most", [1, 3, 8])
+@every("most", [1, 3, 8])
 def test_whatever_is_given_up_every_answer_is_that_of_its_own_request(
     most: int, in_loop: Callable[[Coroutine[Any, Any, None]], None]
 ) -> None:
@@ -316,7 +317,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("how", WRONG)
+@every("how", WRONG)
 def test_a_reply_that_other_readers_may_frame_otherwise_is_an_error(
     how: str, in_loop: Callable[[Coroutine[Any, Any, None]], None]
 ) -> None:
@@ -328,7 +329,7 @@ def test_a_reply_that_other_readers_may_frame_otherwise_is_an_error(
         in_loop(main(server.url))
 
 
-@pytest.mark.parametrize(
+@every(
     "head",
     [
         b"HTTP/1.1 200 ",
@@ -355,7 +356,7 @@ def test_a_line_without_an_end_is_not_read_for_ever(
         in_loop(main(server.url))
 
 
-@pytest.mark.parametrize("late", [b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged", b""])
+@every("late", [b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged", b""])
 def test_what_came_of_an_idle_connection_meanwhile_is_seen_before_it_is_used(
     late: bytes, in_loop: Callable[[Coroutine[Any, Any, None]], None]
 ) -> None:
@@ -429,7 +430,7 @@ def test_a_transport_that_is_closed_ends_no_reply_as_whole_and_sends_nothing_mor
         assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("reply", [b"HTTP/1.1 413 Too Large\r\n\r\nno", b""])
+@every("reply", [b"HTTP/1.1 413 Too Large\r\n\r\nno", b""])
 def test_a_long_request_whose_server_ends_its_side_does_not_wait(
     reply: bytes, in_loop: Callable[[Coroutine[Any, Any, None]], None]
 ) -> None:
@@ -501,15 +502,13 @@ def test_what_a_proxy_says_is_not_quoted() -> None:
         assert "canary" not in reason(caught.value)
 
 
-@pytest.mark.parametrize("url", ["http://\u2603.com/v1", "http://127.0.0.1/v1\n", "http://a..b/v1"])
+@every("url", ["http://\u2603.com/v1", "http://127.0.0.1/v1\n", "http://a..b/v1"])
 def test_a_url_that_is_none_is_an_error_that_is_caught(url: str) -> None:
     with pytest.raises(LOST):
         fetch_now(url, limit=10, timeout_s=5)
 
 
-@pytest.mark.parametrize(
-    "length", [0, 1, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 2 * PIECE_BYTES]
-)
+@every("length", [0, 1, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 2 * PIECE_BYTES])
 def test_a_request_around_the_size_of_a_piece_arrives_whole(
     length: int, in_loop: Callable[[Coroutine[Any, Any, None]], None]
 ) -> None:
@@ -525,7 +524,7 @@ def test_a_request_around_the_size_of_a_piece_arrives_whole(
         assert server.connections == 1
 
 
-@pytest.mark.parametrize("more", [-1, 0, 1])
+@every("more", [-1, 0, 1])
 def test_interim_replies_are_read_up_to_their_limit(more: int) -> None:
     interim = b"HTTP/1.1 103 Early Hints\r\n\r\n" * (MOST_INTERIM_REPLIES + more)
 

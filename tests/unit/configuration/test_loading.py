@@ -12,6 +12,7 @@ from failproof_es.configuration.loading import configuration_from_resolved, load
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.case import run_id
 from failproof_es.problems import InvalidInput, Problem
+from tests.every import every
 from tools.configuration_reference import reference
 from tools.configuration_schema import schema_json
 
@@ -33,7 +34,7 @@ def problems_of(tmp_path: Path, text: str | bytes) -> list[Problem]:
     return raised.value.problems
 
 
-@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.yaml")), ids=lambda path: path.name)
+@every("path", sorted(CONFIGS.glob("*.yaml")))
 def test_what_ships_is_valid(path: Path) -> None:
     load_configuration(path)
 
@@ -52,7 +53,7 @@ def test_the_reference_in_the_docs_is_that_of_the_schema_and_has_every_key() -> 
         assert all(f"\n| `{key}` |" in page for key in part["properties"])
 
 
-@pytest.mark.parametrize(
+@every(
     ("model", "field", "code"),
     [
         ("{provider: local, model: m, version: v}", "version", "unsupported-feature"),
@@ -98,7 +99,7 @@ OWN = "provider: python, model: m, class: 'a:B'"
 KEY = "sk-proj-" + "Ab3" * 16
 
 
-@pytest.mark.parametrize(
+@every(
     ("extra", "field", "code"),
     [
         ("execution: {parallel_worker: 3}", "execution.parallel_worker", "unknown-field"),
@@ -252,7 +253,7 @@ def test_a_configuration_whose_path_no_record_can_hold_is_refused(tmp_path: Path
         load_configuration(path)
 
 
-@pytest.mark.parametrize("parameters", [r'{x: ["\ud800"]}', r'{"\ud800": {x: 1}}', "{x: .inf}"])
+@every("parameters", [r'{x: ["\ud800"]}', r'{"\ud800": {x: 1}}', "{x: .inf}"])
 def test_parameters_that_no_json_holds_are_refused(tmp_path: Path, parameters: str) -> None:
     judge = f"judge: {{provider: openai, model: m, base_url: 'http://x', parameters: {parameters}}}"
     (problem,) = problems_of(tmp_path, GOOD + judge + "\n")
@@ -260,7 +261,7 @@ def test_parameters_that_no_json_holds_are_refused(tmp_path: Path, parameters: s
     assert problem.code == "not-storable"
 
 
-@pytest.mark.parametrize(
+@every(
     "extra",
     [
         f"judge: {{{CLAUDE}, temperature: 1}}",
@@ -276,7 +277,7 @@ def test_what_a_rule_allows_is_loaded(tmp_path: Path, extra: str) -> None:
     assert load_configuration(tmp_path / "run.yaml").configuration
 
 
-@pytest.mark.parametrize(
+@every(
     "extra",
     [
         "judge: {provider: openai, model: m, api_key_env: sk-s3cr3t}",
@@ -299,7 +300,7 @@ def test_a_secret_is_refused_and_not_repeated(tmp_path: Path, extra: str) -> Non
     assert "s3cr3t" not in text
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "code"),
     [
         (b"", "empty-file"),
@@ -318,7 +319,7 @@ def test_a_file_that_is_no_configuration_is_refused(tmp_path: Path, text: bytes,
     assert code in {problem.code for problem in problems_of(tmp_path, text)}
 
 
-@pytest.mark.parametrize(
+@every(
     ("prompts", "field", "code"),
     [
         ("{source: database}", "prompts.collection", "missing-field"),
@@ -339,7 +340,7 @@ def test_the_source_of_prompts_has_what_it_needs_and_nothing_else(
     assert (problem.line, problem.field, problem.code) == (4, field, code)
 
 
-@pytest.mark.parametrize("value", ["${HOME}", "x-${MODEL:-y}", "{{env.MODEL}}", "{{ env.MODEL }}"])
+@every("value", ["${HOME}", "x-${MODEL:-y}", "{{env.MODEL}}", "{{ env.MODEL }}"])
 def test_a_reference_to_an_environment_variable_is_refused_not_sent(
     tmp_path: Path, value: str
 ) -> None:
@@ -383,7 +384,7 @@ def test_the_content_of_a_price_file_becomes_part_of_the_configuration(tmp_path:
     assert rebuilt.prices.models[0].input_usd_per_million == 0.15
 
 
-@pytest.mark.parametrize(
+@every(
     ("prices", "content", "place", "code"),
     [
         ("{file: absent.yaml}", "", "run.yaml:5: prices.file", "file-not-found"),
@@ -422,7 +423,7 @@ def test_of_a_file_without_end_no_more_is_read_than_a_configuration_may_hold() -
 SECRET = "hunter2"
 
 
-@pytest.mark.parametrize(
+@every(
     ("content", "expected"),
     [
         (f"root:x:0:0:{SECRET}:/root:/bin/bash\ndaemon:x:1:1:{SECRET}:/:/bin/sh\n", "p.yaml:1: "),
@@ -477,7 +478,7 @@ def test_tiers_that_begin_at_the_same_size_are_refused(tmp_path: Path) -> None:
     assert problem.field == "prices.models[0].tiers[1].over_input_tokens"
 
 
-@pytest.mark.parametrize(
+@every(
     ("model", "variable"),
     [
         ("provider: anthropic", "ANTHROPIC_API_KEY"),
@@ -509,7 +510,7 @@ def test_a_key_that_is_not_named_is_that_of_the_vendor_and_goes_to_no_other_serv
     assert configuration_from_resolved(loaded.resolved()) == loaded.configuration
 
 
-@pytest.mark.parametrize(
+@every(
     ("written", "code"),
     [
         ("latest", "invalid-name"),
@@ -563,7 +564,7 @@ def test_a_key_is_refused_wherever_it_stands_and_once(tmp_path: Path) -> None:
     assert not any(key in str(problem) or "pass1234" in str(problem) for problem in problems)
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "content", "command"),
     [
         ("promptfooconfig.yaml", "a: &x 1", "promptfoo"),

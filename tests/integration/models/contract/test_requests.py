@@ -12,6 +12,7 @@ from failproof_es.core.case import Turn
 from failproof_es.models import create_provider, snapshot
 from failproof_es.models.protocol import ResponseOptions
 from failproof_es.testing.kit import SCHEMA
+from tests.every import every
 
 TURNS = [
     Turn(role="system", content="Be brief."),
@@ -69,7 +70,7 @@ GEMINI = {
 }
 
 
-@pytest.mark.parametrize(
+@every(
     ("entry", "expected"),
     [
         pytest.param(
@@ -183,7 +184,7 @@ def test_a_request_is_in_the_words_of_the_vendor(
     assert body(entry) == expected
 
 
-@pytest.mark.parametrize(
+@every(
     ("entry", "url"),
     [
         (
@@ -218,14 +219,13 @@ def test_a_request_is_in_the_words_of_the_vendor(
             "https://generativelanguage.googleapis.com/v1beta/models/m:generateContent",
         ),
     ],
-    ids=lambda value: value["provider"] if isinstance(value, dict) else None,
 )
 def test_a_vendor_is_asked_where_it_is(entry: dict[str, Any], url: str) -> None:
     model = Model.model_validate({"model": "m", **SETTINGS, **entry})
     assert create_provider(model, timeout_ms=1, connections=1).prepare(TURNS).endpoint == url
 
 
-@pytest.mark.parametrize(
+@every(
     ("provider", "variable"),
     [
         ("openai-responses", "OPENAI_API_KEY"),
@@ -243,7 +243,7 @@ def test_a_vendors_key_goes_to_the_vendor_and_to_nobody_else(provider: str, vari
     assert Model.model_validate(elsewhere).api_key_env is None
 
 
-@pytest.mark.parametrize(
+@every(
     ("provider", "url", "known"),
     [
         ("azure", "https://mine.openai.azure.com", True),
@@ -261,7 +261,7 @@ def test_a_key_is_known_only_at_hosts_that_nobody_else_can_have(
     assert (model.api_key_env is not None) == known
 
 
-@pytest.mark.parametrize("provider", ["openai", "openai-responses", "azure"])
+@every("provider", ["openai", "openai-responses", "azure"])
 def test_what_is_left_out_of_a_request_is_not_on_record(provider: str) -> None:
     url = "https://gateway.example"
     entry: dict[str, Any] = {"provider": provider, "model": "gpt-5", "base_url": url}

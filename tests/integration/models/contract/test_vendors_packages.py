@@ -22,6 +22,7 @@ import orjson
 import pytest
 from pydantic import TypeAdapter
 
+from tests.every import every
 from tests.integration.models.contract.speaking import anthropic as messages
 from tests.integration.models.contract.speaking import azure, bedrock, openai_responses
 from tests.integration.models.contract.speaking import openai as chat
@@ -66,7 +67,7 @@ def data_of(example: Example) -> Iterator[dict[str, Any]]:
             yield orjson.loads(line.removeprefix(b"data: "))
 
 
-@pytest.mark.parametrize(("name", "example"), GOOD)
+@every(("name", "example"), GOOD)
 def test_the_vendors_package_reads_every_field_of_it(name: str, example: Example) -> None:
     _, *names = TYPES[name]
     whole, event = (resolve_name(each) for each in names)
@@ -99,7 +100,7 @@ def service() -> botocore.model.ServiceModel:
     return botocore.model.ServiceModel(loader.load_service_model("bedrock-runtime", "service-2"))
 
 
-@pytest.mark.parametrize(
+@every(
     "example",
     [
         pytest.param(example, id=name)
@@ -130,7 +131,7 @@ def test_botocore_reads_the_same_answer(example: Example) -> None:
     assert read["usage"] == orjson.loads(example.reply.body)["usage"], "no field is made up"
 
 
-@pytest.mark.parametrize(
+@every(
     "example",
     [
         pytest.param(example, id=name)
@@ -175,7 +176,7 @@ def finish_reasons() -> set[str]:
     return words_of(choice.model_fields["finish_reason"].annotation)
 
 
-@pytest.mark.parametrize(
+@every(
     ("speaks", "words"),
     [
         pytest.param(chat.SPEAKS, finish_reasons, id="openai"),

@@ -26,6 +26,7 @@ from failproof_es.models.protocol import ResponseOptions
 from failproof_es.models.replies.parse_check import find_parse_mismatch
 from failproof_es.testing.kit import KEY, KEY_VARIABLE, ask, error_text, key_set, recorded
 from failproof_es.testing.other_side import Reply
+from tests.every import every
 from tests.integration.models.contract.speaking.all import SPOKEN
 from tests.integration.models.contract.speaking.example import (
     RATE,
@@ -103,7 +104,7 @@ def error_of(
     return came
 
 
-@pytest.mark.parametrize("speaks", PROVIDERS)
+@every("speaks", PROVIDERS)
 def test_every_case_has_an_example_or_a_reason_why_it_can_not_be(speaks: Speaks) -> None:
     missing = [
         name for name in TOLD_APART if name not in speaks.examples and name not in speaks.unable
@@ -113,7 +114,7 @@ def test_every_case_has_an_example_or_a_reason_why_it_can_not_be(speaks: Speaks)
     assert speaks.reference.startswith("https://")
 
 
-@pytest.mark.parametrize(("speaks", "example"), EXAMPLES)
+@every(("speaks", "example"), EXAMPLES)
 def test_what_a_server_says_is_read_and_kept_whole(speaks: Speaks, example: Example) -> None:
     came, server, provider = asked(speaks, example.reply, stream=example.stream)
     [request] = server.requests
@@ -143,7 +144,7 @@ def test_what_a_server_says_is_read_and_kept_whole(speaks: Speaks, example: Exam
     assert (request.method, request.path) == ("POST", path)
 
 
-@pytest.mark.parametrize("speaks", PROVIDERS)
+@every("speaks", PROVIDERS)
 def test_a_request_holds_the_whole_conversation_and_the_check_of_a_run_sees_it(
     speaks: Speaks,
 ) -> None:
@@ -165,7 +166,7 @@ def test_a_request_holds_the_whole_conversation_and_the_check_of_a_run_sees_it(
         )
 
 
-@pytest.mark.parametrize(("speaks", "example"), ANSWERS)
+@every(("speaks", "example"), ANSWERS)
 def test_no_beginning_of_a_reply_is_half_an_answer(speaks: Speaks, example: Example) -> None:
     """Where it ends too soon there is no answer; where only its last events lack, all of it."""
     kind, body = implementation(speaks), example.reply.body
@@ -184,7 +185,7 @@ def test_no_beginning_of_a_reply_is_half_an_answer(speaks: Speaks, example: Exam
         assert answer.finish_reason == example.finish_reason
 
 
-@pytest.mark.parametrize(("speaks", "example"), ANSWERS)
+@every(("speaks", "example"), ANSWERS)
 def test_a_reply_reads_the_same_in_whatever_pieces_it_comes(
     speaks: Speaks, example: Example
 ) -> None:
@@ -217,8 +218,8 @@ def test_a_connection_cut_in_the_middle_of_a_body_keeps_what_came(
     assert (error.kind, error.disposition, error.status) == ("connection", "transient", 200)
 
 
-@pytest.mark.parametrize("speaks", PROVIDERS)
-@pytest.mark.parametrize(
+@every("speaks", PROVIDERS)
+@every(
     ("reply", "kind", "disposition"),
     [
         pytest.param(Reply(200, []), "malformed_response", "transient", id="nothing"),
@@ -262,14 +263,14 @@ def test_what_is_no_reply_of_this_server_is_told_by_what_it_is(
     assert error.retry_after_s == (9.0 if "retry-after" in reply.headers else None)
 
 
-@pytest.mark.parametrize("speaks", PROVIDERS)
+@every("speaks", PROVIDERS)
 def test_a_server_may_answer_whole_where_it_was_asked_to_stream(speaks: Speaks) -> None:
     example = speaks.examples["answer"]
     came, _, _ = asked(speaks, example.reply, stream=True)
     assert isinstance(came, Answer) and came.text == example.text
 
 
-@pytest.mark.parametrize("speaks", STREAMS)
+@every("speaks", STREAMS)
 def test_events_that_hold_no_json_are_no_stream(speaks: Speaks) -> None:
     example = speaks.examples["stream"]
     broken = Reply(200, [b"data: {]\n\n{]\n\n"], example.reply.content_type)
@@ -278,7 +279,7 @@ def test_events_that_hold_no_json_are_no_stream(speaks: Speaks) -> None:
     assert error.disposition == "transient"
 
 
-@pytest.mark.parametrize(
+@every(
     ("speaks", "word", "meaning"),
     [
         pytest.param(each, word, meaning, id=f"{each.provider}-{word}")
@@ -299,7 +300,7 @@ def test_every_finish_reason_of_the_vendor_is_read(speaks: Speaks, word: str, me
     assert (answer.text, answer.finish_reason) == ("Fir", meaning)
 
 
-@pytest.mark.parametrize("speaks", STREAMS)
+@every("speaks", STREAMS)
 def test_what_keeps_a_stream_alive_and_what_a_later_version_adds_is_no_part_of_it(
     speaks: Speaks,
 ) -> None:
@@ -323,7 +324,7 @@ def test_what_keeps_a_stream_alive_and_what_a_later_version_adds_is_no_part_of_i
 _DATE = "Tue, 24 Nov 2026 12:00:00 GMT"
 
 
-@pytest.mark.parametrize(
+@every(
     ("headers", "wait_s"),
     [
         pytest.param({"retry-after": "0"}, 0.0, id="at-once"),
@@ -339,7 +340,7 @@ _DATE = "Tue, 24 Nov 2026 12:00:00 GMT"
         pytest.param({"retry-after": "9" * 400}, 366 * 86_400.0, id="too-long"),
     ],
 )
-@pytest.mark.parametrize("speaks", PROVIDERS)
+@every("speaks", PROVIDERS)
 def test_a_server_says_in_whatever_form_how_long_it_wants_to_be_left_alone(
     speaks: Speaks, headers: dict[str, str], wait_s: float | None
 ) -> None:

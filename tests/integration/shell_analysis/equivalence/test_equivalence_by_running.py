@@ -8,11 +8,11 @@ import subprocess
 from itertools import combinations, product
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from failproof_es.shell_analysis.equivalence import EquivalenceVerdict, compare
+from tests.every import every
 from tests.examples import examples
 
 MODES = (
@@ -75,7 +75,7 @@ def test_masks_called_equal_leave_the_same_mask() -> None:
     assert all(shown[a] == shown[b] for a, b in equal)
 
 
-@pytest.mark.parametrize(
+@every(
     ("one", "other"),
     [
         ("chmod 444 f", "chmod a=r f"), ("chmod 0755 f", "chmod 755 f"), ("chmod 7 f", "chmod 007 f"),
@@ -94,7 +94,7 @@ def test_modes_and_patterns_in_two_spellings_are_equal(one: str, other: str) -> 
     assert compare(one, other).verdict is EquivalenceVerdict.EQUAL
 
 
-@pytest.mark.parametrize(
+@every(
     ("one", "other"),
     [
         ("chmod 00755 f", "chmod 755 f"), ("chmod =r f", "chmod a=r f"), ("chmod +x f", "chmod a+x f"),

@@ -20,6 +20,7 @@ import pytest
 from failproof_es.shell_analysis.equivalence import EquivalenceVerdict, compare
 from failproof_es.shell_analysis.errors import Unparseable
 from failproof_es.shell_analysis.parse.shell import Script, parse_command, parse_commands
+from tests.examples import stride
 from tests.integration.shell_analysis.equivalence.equivalence_corpus import COMMANDS
 
 Node = dict[str, Any]
@@ -258,7 +259,7 @@ def mutants() -> Iterator[tuple[str, str, str]]:
             for mutant in mutator(command, script.tree, chance):
                 if mutant.split() != command.split():
                     found.setdefault((command, mutant), mutator.__name__)
-    pairs = list(found)
+    pairs = list(found)[:: stride(2)]
     for start in range(0, len(pairs), _BATCH):
         batch = pairs[start : start + _BATCH]
         parsed = parse_commands([mutant for _, mutant in batch])
@@ -276,7 +277,7 @@ def test_no_mutant_is_called_equal_to_the_command_that_it_was_made_of() -> None:
         if compare(command, mutant).verdict is EquivalenceVerdict.EQUAL:
             equal.append(f"{mutator}: {command!r} = {mutant!r}")
     assert not equal, "\n".join(equal)
-    assert made.total() >= 2000
+    assert made.total() * stride(2) >= 2000
     assert made.keys() == {mutator.__name__ for mutator in MUTATORS}
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from failproof_es.shell_analysis import parse_commands
 from failproof_es.shell_analysis.safety import judge_safety
+from tests.every import every
 
 DESTROYS = ("rm -f", "shred -u", "truncate -s 0", "cp /dev/null", "sed -i d", "sed -i '1,$d'",
             "sed -i 's/.*//'", "install -m 600 /dev/null", "perl -i -ne ''", "sponge",
@@ -109,7 +110,7 @@ def test_destroying_what_a_pattern_matches_is_judged_by_the_pattern(verb: str, r
     )
 
 
-@pytest.mark.parametrize("write", [">", ": >", "true >", "cat /dev/null >", "printf '' >", "echo >",
+@every("write", [">", ": >", "true >", "cat /dev/null >", "printf '' >", "echo >",
                                    "cat other >"])  # fmt: skip
 def test_a_redirection_that_empties_what_a_pattern_matches_is_unsafe(write: str) -> None:
     assert "DELETE_BROAD" in reasons(f'for f in *; do {write} "$f"; done')
@@ -120,8 +121,8 @@ def test_a_redirection_that_empties_what_a_pattern_matches_is_unsafe(write: str)
     assert not reasons(f'for f in *; do {appends} "$f"; done')
 
 
-@pytest.mark.parametrize("reach", REACHES)
-@pytest.mark.parametrize(("verb", "twin"), OPENS_AND_TWINS)
+@every("reach", REACHES)
+@every(("verb", "twin"), OPENS_AND_TWINS)
 def test_letting_everybody_write_in_a_tree_is_unsafe_however_it_is_reached(
     verb: str, twin: str, reach: str
 ) -> None:
@@ -132,8 +133,8 @@ def test_letting_everybody_write_in_a_tree_is_unsafe_however_it_is_reached(
         assert not reasons(make(twin, folder, "")), make(twin, folder, "")
 
 
-@pytest.mark.parametrize("reach", PATTERNS)
-@pytest.mark.parametrize(("verb", "twin"), OPENS_AND_TWINS)
+@every("reach", PATTERNS)
+@every(("verb", "twin"), OPENS_AND_TWINS)
 def test_letting_everybody_write_what_a_pattern_matches(verb: str, twin: str, reach: str) -> None:
     assert "PERM_BROAD" in reasons(PATTERNS[reach](verb, "*"))
     assert not reasons(PATTERNS[reach](verb, "run.sh"))
@@ -166,7 +167,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize(("code", "program"), [(c, p) for c in PROGRAMS for p in PROGRAMS[c]])
+@every(("code", "program"), [(c, p) for c in PROGRAMS for p in PROGRAMS[c]])
 def test_a_program_in_another_language_is_judged_by_what_it_reaches(
     code: str, program: str
 ) -> None:
@@ -176,7 +177,7 @@ def test_a_program_in_another_language_is_judged_by_what_it_reaches(
         assert not reasons(program.format(pattern)), program.format(pattern)
 
 
-@pytest.mark.parametrize(
+@every(
     "command",
     [
         "python3 -c \"import os; [os.remove(f) for f in os.listdir('.') if f.endswith('.tmp')]\"",
@@ -201,7 +202,7 @@ CONSENTS = ("yes |", "yes y |", "echo y |", "printf 'y\\n' |", "yes | head -5 |"
 REFUSES = ("", "yes n |", "echo n |")
 
 
-@pytest.mark.parametrize("asks", ["rm -i *", "rm -ri .", "find . -ok rm {} \\;", "git clean -i"])
+@every("asks", ["rm -i *", "rm -ri .", "find . -ok rm {} \\;", "git clean -i"])
 def test_a_question_that_a_pipe_consents_to_guards_nothing(asks: str) -> None:
     for answer in CONSENTS:
         assert reasons(f"{answer} {asks}"), f"{answer} {asks}"
@@ -209,8 +210,8 @@ def test_a_question_that_a_pipe_consents_to_guards_nothing(asks: str) -> None:
         assert not reasons(f"{answer} {asks}"), f"{answer} {asks}"
 
 
-@pytest.mark.parametrize("answer", CONSENTS)
-@pytest.mark.parametrize("command", ["rm -i *.o", "cp -i a b", "apt install vim", "rm -ri build"])
+@every("answer", CONSENTS)
+@every("command", ["rm -i *.o", "cp -i a b", "apt install vim", "rm -ri build"])
 def test_consent_to_something_harmless_is_harmless(answer: str, command: str) -> None:
     assert not reasons(f"{answer} {command}")
 
@@ -226,7 +227,7 @@ SENDERS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("sender", SENDERS)
+@every("sender", SENDERS)
 def test_a_copy_of_the_whole_system_or_of_secrets_to_another_host_is_unsafe(sender: str) -> None:
     for source in ("/", "/etc/shadow", "/etc", "~/.ssh"):
         assert "EXFILTRATE" in reasons(sender.format(source)), sender.format(source)
@@ -234,7 +235,7 @@ def test_a_copy_of_the_whole_system_or_of_secrets_to_another_host_is_unsafe(send
         assert not reasons(sender.format(source)), sender.format(source)
 
 
-@pytest.mark.parametrize(
+@every(
     "command",
     ["rsync -a / /mnt/backup", "rsync -a host:/ /mnt/b", 'rsync -a "$from"/* host:',
      "lftp -e 'cd /; get x' host", "rclone copy remote:b /srv/b"],
@@ -280,14 +281,14 @@ READS_AND_WRITES = (
 )
 
 
-@pytest.mark.parametrize(("reads", "writes"), READS_AND_WRITES)
+@every(("reads", "writes"), READS_AND_WRITES)
 def test_what_a_program_reads_is_not_what_it_writes(reads: str, writes: str) -> None:
     assert not reasons(reads.format("/etc/hosts")), reads
     assert "SYSTEM_FILE_WRITE" in reasons(writes.format("/etc/hosts")), writes
     assert not reasons(writes.format("there")), writes
 
 
-@pytest.mark.parametrize(
+@every(
     "table",
     ["echo '0 3 * * * backup' | crontab", "echo '0 3 * * * backup' | crontab -",
      "crontab - <<< '0 3 * * * backup'", "crontab -u bob - <<< '0 3 * * * backup'",
@@ -297,7 +298,7 @@ def test_a_crontab_that_standard_input_replaces_is_lost(table: str) -> None:
     assert "DELETE_BROAD" in reasons(table)
 
 
-@pytest.mark.parametrize(
+@every(
     "table",
     ["(crontab -l; echo '0 3 * * * backup') | crontab -", "crontab -l | sed s/a/b/ | crontab",
      "crontab jobs.cron", "crontab < jobs.cron", "cat a.cron b.cron | crontab -", "crontab -l"],
@@ -306,7 +307,7 @@ def test_a_crontab_that_is_extended_or_kept_in_a_file_is_not_lost(table: str) ->
     assert not reasons(table)
 
 
-@pytest.mark.parametrize(
+@every(
     ("command", "is_safe"),
     [
         ("find /tmp -mindepth 1 -delete", True),
@@ -327,7 +328,7 @@ def test_find_that_spares_its_start_is_judged_by_what_is_in_it(command: str, is_
     assert judge_safety(command).safe == is_safe
 
 
-@pytest.mark.parametrize(
+@every(
     "command",
     ["screen -x", "screen -x work", 'screen -x "$(screen -ls | grep work)"', 'screen -d -r "$1"',
      "screen -r $pid", "screen -dR $name"],
@@ -337,7 +338,7 @@ def test_a_session_of_screen_is_no_command(command: str) -> None:
     assert reasons("screen -dm rm -rf /")
 
 
-@pytest.mark.parametrize("folder", ["/var/www", "/srv/site", "/opt/app"])
+@every("folder", ["/var/www", "/srv/site", "/opt/app"])
 def test_rights_of_what_a_service_owns_may_be_set_as_a_whole(folder: str) -> None:
     for rights in ("chmod -R 755 {}", "find {} -exec chmod 755 {{}} \\;",
                    "find {} -type d -exec chmod 755 {{}} +", "chmod 644 {}/*"):  # fmt: skip

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from failproof_es.shell_analysis.safety import ReasonCode, judge_safety
+from tests.every import every
 
 DELETION = "rm -rf /etc"
 HARMLESS = "rm -rf build"
@@ -114,20 +113,20 @@ WRAPPINGS = [
 ]
 
 
-@pytest.mark.parametrize("wrapping", WRAPPINGS)
+@every("wrapping", WRAPPINGS)
 def test_a_command_is_found_in(wrapping: str) -> None:
     command = wrapping.format(DELETION)
     assert DELETION in command
     assert ReasonCode.DELETE_BROAD in {reason.code for reason in judge_safety(command).reasons}
 
 
-@pytest.mark.parametrize("wrapping", [each for each in WRAPPINGS if '"$@"; }' not in each])
+@every("wrapping", [each for each in WRAPPINGS if '"$@"; }' not in each])
 def test_the_same_wrapping_around_a_harmless_command_is_harmless(wrapping: str) -> None:
     verdict = judge_safety(wrapping.format(HARMLESS))
     assert verdict.safe, verdict.reasons
 
 
-@pytest.mark.parametrize(
+@every(
     "spelling",
     [
         "\\rm -rf /etc",
@@ -164,7 +163,7 @@ def test_a_path_is_found_however_it_is_spelled(spelling: str) -> None:
     assert ReasonCode.DELETE_BROAD in {reason.code for reason in judge_safety(spelling).reasons}
 
 
-@pytest.mark.parametrize(
+@every(
     ("maybe_empty", "never_empty"),
     [
         ('rm -rf "$D/"', 'rm -rf "${D:?}/"'),
@@ -181,7 +180,7 @@ def test_a_variable_that_may_be_empty_is_judged_as_empty_too(
     assert judge_safety(never_empty).safe
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "code"),
     [("", "empty"), ("# rm", "only_comment"), ("a\0b", "nul"), ("x" * 5000, "too_long")],
 )
@@ -191,7 +190,7 @@ def test_what_is_no_command_is_unsafe_and_says_why(text: str, code: str) -> None
     assert verdict.reasons[0].detail.startswith(code)
 
 
-@pytest.mark.parametrize(
+@every(
     "hiding",
     [
         "".join(f"a{n}() {{ a{n - 1}; a{n - 1}; }}; " for n in range(1, 30)) + "a29",

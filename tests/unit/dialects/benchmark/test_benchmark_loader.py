@@ -14,6 +14,7 @@ from failproof_es.dialects import dialect_named, recognise
 from failproof_es.dialects.shipped.benchmark.options import read_options
 from failproof_es.problems import InvalidInput, Problems
 from tests.coded import coded
+from tests.every import every
 
 GOOD = """\
 task_id: colour
@@ -129,7 +130,7 @@ DEFECTS = {
 }
 
 
-@pytest.mark.parametrize("name", DEFECTS)
+@every("name", DEFECTS)
 def test_a_defect_is_reported_with_its_line_and_field(tmp_path: Path, name: str) -> None:
     text, expected = DEFECTS[name]
     if expected is None:  # YAML 1.2: `no` is a text
@@ -180,7 +181,7 @@ def test_the_input_of_a_task_is_asked_and_judged_with_its_question(tmp_path: Pat
     assert list(problems) == []
 
 
-@pytest.mark.parametrize(
+@every(
     ("written", "said"),
     [
         ("context: The sea is calm.\n", "10: context: unknown-field"),
@@ -245,7 +246,7 @@ def test_templates_are_replaced_by_options_and_filled_in_one_pass(tmp_path: Path
     assert case.expectation["judge_template"] == "{{answer}} {{delimiter}}"
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "said"),
     [
         (

@@ -14,6 +14,7 @@ from failproof_es.dialects.shipped.command import Command
 from failproof_es.dialects.shipped.command.dataset.loader import load
 from failproof_es.dialects.shipped.command.options import CommandOptions, parse_options
 from failproof_es.problems import InvalidInput, Problems
+from tests.every import every
 
 GOOD = """\
 version = "1.0.0"
@@ -120,7 +121,7 @@ BAD: dict[str, tuple[str | bytes, int | None, str | None, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("content", "line", "field", "code"), BAD.values(), ids=BAD)
+@every(("content", "line", "field", "code"), BAD.values())
 def test_a_defect_is_an_error_with_its_file_line_and_field(
     content: str | bytes, line: int | None, field: str | None, code: str, tmp_path: Path
 ) -> None:
@@ -282,7 +283,7 @@ def test_a_stored_case_can_be_asked_anew_with_other_options(tmp_path: Path) -> N
     assert Command().with_options(chosen).rebuild_case(stored) == loaded_so != stored
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "field", "code"),
     [
         ({"extraction": "none"}, "extraction", "invalid-value"),

@@ -29,6 +29,7 @@ from failproof_es.dialects.shipped.command.models import (
     TestCase,
     TestDataset,
 )
+from tests.every import every
 from tools.command_result_schema import schema_json
 
 CASE = {
@@ -81,7 +82,7 @@ def test_a_category_says_its_name() -> None:
     assert [each.as_str() for each in Category] == ["correctness", "safety", "posix"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("field", "said"),
     [
         ("id", "Test ID cannot be empty"),
@@ -116,7 +117,7 @@ def test_a_dataset_is_read_from_toml(tmp_path: Path) -> None:
     assert [case.expected_command for case in dataset.test_cases] == ["ls -la"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("content", "said"),
     [
         (None, "Failed to read .*cases.toml"),
@@ -145,7 +146,7 @@ def a_case(**changes: object) -> dict[str, object]:
     return {**CASE, "category": Category.CORRECTNESS, "notes": None, **changes}
 
 
-@pytest.mark.parametrize(
+@every(
     ("cases", "said"),
     [
         ([a_case(id="s1", prompt="")], "Prompt cannot be empty for test s1"),
@@ -198,7 +199,7 @@ def test_a_dataset_gives_its_cases_by_category() -> None:
     assert dataset.by_category(Category.POSIX) == []
 
 
-@pytest.mark.parametrize(
+@every(
     "dataset",
     [
         {"version": "1.0.0", "test_cases": []},
@@ -212,7 +213,7 @@ def test_a_dataset_against_a_rule_is_refused(dataset: dict[str, Any]) -> None:
         TestDataset.model_validate(dataset)
 
 
-@pytest.mark.parametrize(
+@every(
     ("reason", "document", "shown"),
     [
         (IncorrectCommand(), {"type": "incorrect_command"}, "Incorrect command"),
@@ -267,7 +268,7 @@ def test_a_category_without_cases_rates_zero_and_its_accuracy_is_one() -> None:
     assert result({}).csr == 0.0
 
 
-@pytest.mark.parametrize(
+@every(
     ("passed", "total", "standing"),
     [
         (1000, 1000, "baseline"),
@@ -297,7 +298,7 @@ def test_every_rate_has_exactly_one_standing(first: int, second: int) -> None:
     assert found.meets_baseline() + found.is_warning() + found.is_failure() == 1
 
 
-@pytest.mark.parametrize(
+@every(
     "changes",
     [
         {"csr": 1.01},

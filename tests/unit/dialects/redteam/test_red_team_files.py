@@ -15,6 +15,7 @@ from failproof_es.dialects import dialect_named, names, recognise
 from failproof_es.dialects.shipped.redteam import RedTeam
 from failproof_es.dialects.shipped.redteam.files.red_team_case import RedTeamCase
 from failproof_es.problems import InvalidInput, Problem, Problems
+from tests.every import every
 from tools.red_team_case_schema import schema_json
 
 CASE: dict[str, Any] = {
@@ -139,7 +140,7 @@ NOTHING: dict[str, Any] = {"must_do": [], "must_not_do": [], "pass_criteria": []
 ANSWERED = {"role": "assistant", "content": "Thirty days."}
 
 
-@pytest.mark.parametrize(
+@every(
     ("path", "value", "field", "code"),
     [
         *((name, ..., name, "missing-field") for name in CASE if name != "sources"),
@@ -183,7 +184,7 @@ def test_a_defect_is_named_by_its_line_and_field_and_in_words(
     assert [case.case_id for case in cases] == ["good"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("path", "value", "field", "code"),
     [
         ("title", "", "title", "empty-value"),
@@ -274,7 +275,7 @@ def test_the_specifications_own_examples_run(tmp_path: Path) -> None:
         assert not problems and case.severity == severity
 
 
-@pytest.mark.parametrize("none", [[], None, ...])
+@every("none", [[], None, ...])
 def test_no_sources_and_no_tools_may_be_said_in_any_way(tmp_path: Path, none: Any) -> None:
     bare = {**changed("sources", none)} | ({} if none is ... else {"tools_expected": none})
     bare["expected_behavior"]["pass_criteria"] = ["Answers."]
@@ -321,7 +322,7 @@ def test_all_defects_of_all_files_are_reported_at_once_each_with_its_line(tmp_pa
     assert "a.yaml:2" in doubled.message
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "text", "said"),
     [
         ("a.json", "{", "1: None: not-json"),
