@@ -1,8 +1,7 @@
 """The expectations of a case beside the answer, defined once for every surface.
 
-    for expectation in unmet(expectations_of(case, outcome)):
-        for label, text in beside(expectation):
-            print(label, text)
+    for label, text in unmet_beside_answer(case, outcome):
+        print(label, text)
 
 `support.text_differences.marked_difference(expectation.text, expectation.got)` has the parts that
 differ, for a surface that can colour them.
@@ -10,9 +9,10 @@ differ, for a surface that can colour them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import groupby
 
 import orjson
 
@@ -54,15 +54,24 @@ def unmet(expectations: Sequence[Expectation]) -> tuple[Expectation, ...]:
     return failed or tuple(expectations)
 
 
-def beside(expectation: Expectation) -> Iterator[tuple[str, str]]:
+def unmet_beside_answer(case: Case, outcome: EvaluationOutcome) -> list[tuple[str, str]]:
     """(label, text) of what was expected, of what came, and of the difference of similar texts.
 
-    The labels are `expected`, `got` and `differs`. Texts are whole and may be hostile.
+    The labels are `expected`, `got` and `differs`. What several expectations in a row got stands
+    once, behind them. Texts are whole and may be hostile.
     """
-    yield "expected", expectation.expected
-    yield "got", "(no answer)" if expectation.got is None else expectation.got or "(empty)"
-    if (difference := marked_difference(expectation.text, expectation.got)) is not None:
-        yield "differs", difference.in_one_line()
+    failed = unmet(expectations_of(case, outcome))
+    return [pair for _, group in groupby(failed, lambda one: one.got) for pair in _pairs(group)]
+
+
+def _pairs(with_one_answer: Iterable[Expectation]) -> Iterator[tuple[str, str]]:
+    expectations = list(with_one_answer)
+    yield from (("expected", expectation.expected) for expectation in expectations)
+    got = expectations[0].got
+    yield "got", "(no answer)" if got is None else got or "(empty)"
+    for expectation in expectations:
+        if (difference := marked_difference(expectation.text, got)) is not None:
+            yield "differs", difference.in_one_line()
 
 
 def fault_of(case: Case, outcome: EvaluationOutcome) -> str:

@@ -20,7 +20,7 @@ from xml.sax.saxutils import quoteattr
 
 from failproof_es.core.case import Case
 from failproof_es.core.outcome import EvaluationOutcome
-from failproof_es.dialects.expectations import beside, expectations_of, unmet
+from failproof_es.dialects.expectations import unmet_beside_answer
 from failproof_es.exports.exporter import (
     Export,
     ExportedFile,
@@ -198,11 +198,8 @@ def _failure_details(case: Case, outcome: EvaluationOutcome) -> list[tuple[str, 
 
     With them a failure can be judged without the log; its answer is in `system-out`.
     """
-    failed = unmet(expectations_of(case, outcome))
-    return [
-        *(("prompt", prompt) for prompt in case.questions[-1:]),
-        *(pair for expectation in failed for pair in beside(expectation)),
-    ]
+    prompts = [("prompt", prompt) for prompt in case.questions[-1:]]
+    return prompts + unmet_beside_answer(case, outcome)
 
 
 def _gate(name: str, gate: dict[str, Any]) -> ET.Element:

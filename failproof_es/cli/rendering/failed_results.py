@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.cli.rendering.wrapping import with_end_cut
-from failproof_es.dialects.expectations import beside, expectations_of, unmet
+from failproof_es.dialects.expectations import unmet_beside_answer
 from failproof_es.reading.failure_reasons import FailureReasons
 from failproof_es.reading.recorded_run import PlannedOutcome
 from failproof_es.support.plurals import plural
@@ -24,8 +24,7 @@ def expected_beside_got(planned: PlannedOutcome) -> list[tuple[str, str]]:
     """
     if not planned.failed:
         return []
-    failed = unmet(expectations_of(planned.case, planned.outcome))
-    pairs = [pair for expectation in failed for pair in beside(expectation)]
+    pairs = unmet_beside_answer(planned.case, planned.outcome)
     return pairs or [("why", planned.outcome.reason)]
 
 
@@ -49,11 +48,10 @@ def _two_lines(planned: PlannedOutcome) -> Iterator[str]:
     case, repetition = planned.case, planned.outcome.repetition
     again = f" ({repetition})" if repetition > 1 else ""
     name = one_line(f"{case.names[1]}{again} {planned.outcome.model_key}")
-    (label, text), *others = expected_beside_got(planned)
-    expected = "; ".join([text, *(other for name_, other in others if name_ == label)])
-    yield _shorten(f"  {shortened(name, _NAME_WIDTH)}: {label} {_in_one_line(expected)}")
-    if others:
-        label, text = others[0]
+    first, *others = expected_beside_got(planned)
+    expected = "; ".join([first[1], *(text for label, text in others if label == first[0])])
+    yield _shorten(f"  {shortened(name, _NAME_WIDTH)}: {first[0]} {_in_one_line(expected)}")
+    for label, text in [pair for pair in others if pair[0] != first[0]][:1]:
         yield _shorten(f"    {label} {_in_one_line(text)}")
 
 

@@ -139,9 +139,9 @@ def _fold(failure: FailureWithTranscript, *, several: bool) -> Collapsible:
 
 
 def _expected_and_reviewed(failed: Failed) -> Iterator[tuple[str, str]]:
-    for unmet in failed.unmet:
-        yield "expected", _on_one_line(unmet.expected)
-        yield "got", _on_one_line(unmet.got)
+    for got, group in groupby(failed.unmet, lambda unmet: unmet.got):
+        yield from (("expected", _on_one_line(unmet.expected)) for unmet in group)
+        yield "got", _on_one_line(got)
     for review in failed.reviews:
         yield "review", _on_one_line(review.describe())
 

@@ -13,7 +13,7 @@ import pytest
 
 from failproof_es.core.case import Case
 from failproof_es.core.run import in_plan_order
-from failproof_es.dialects.expectations import beside, expectations_of, unmet
+from failproof_es.dialects.expectations import unmet_beside_answer
 from failproof_es.exports.exporter import require_possible
 from failproof_es.library.evaluating import load, planned_cases
 from failproof_es.library.opened_run import GatesNotMet, OpenedRun
@@ -225,8 +225,7 @@ def describe(planned: PlannedOutcome, run: int) -> str:
     case, outcome = planned.case, planned.outcome
     verdict = "no score" if outcome.unscored else "not passed"
     classified = "" if outcome.class_ is None else f", {outcome.class_}"
-    failed = () if outcome.unscored else unmet(expectations_of(case, outcome))
-    pairs = [pair for expectation in failed for pair in beside(expectation)]
+    pairs = [] if outcome.unscored else unmet_beside_answer(case, outcome)
     report = [
         f"{verdict}{classified}: {outcome.reason}",
         *(f"question: {_shorten(question)}" for question in case.questions),

@@ -8,7 +8,13 @@ from uuid import UUID
 from failproof_es.core.case import Case
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.transcript import JudgeVerdict
-from failproof_es.dialects.expectations import MOST, expectations_of, fault_of, unmet
+from failproof_es.dialects.expectations import (
+    MOST,
+    expectations_of,
+    fault_of,
+    unmet,
+    unmet_beside_answer,
+)
 from failproof_es.dialects.protocol import StatesExpectations
 from failproof_es.dialects.registry import dialect_named, names
 from failproof_es.support.text_differences import MOST_MARKED, marked_difference
@@ -145,6 +151,20 @@ def test_many_expectations_are_bounded_and_thoughts_are_no_answer() -> None:
     expectations = expectations_of(case, came)
     assert len(expectations) == MOST
     assert {one.got for one in expectations} == {"Rome"}
+
+
+def test_what_several_checks_got_stands_once_and_what_others_got_beside_them() -> None:
+    checks = [{"kind": "contains", "values": [text]} for text in ("It is Rom", "seven", "It")]
+    case = case_of("checks", {"checks": checks})
+    assert unmet_beside_answer(case, outcome(details={"met": [False, False, True]})) == [
+        ("expected", 'contains "It is Rom"'),
+        ("expected", 'contains "seven"'),
+        ("got", ANSWER),
+        ("differs", "It is [-Rom-]{+Rome.+}"),
+    ]
+    judged = case_of("redteam", CHECKLIST)
+    pairs = unmet_beside_answer(judged, outcome(judges=(JUDGED,), scores=DECIDED))
+    assert [label for label, _ in pairs] == ["expected", "got", "expected", "got"]
 
 
 def test_every_shipped_dialect_says_what_it_expects() -> None:
