@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 
 from failproof_es.store.store import Store
-from tests.acceptance.commands import mock_server, run, stop_amid_requests
+from tests.acceptance.commands import hurry, mock_server, run, stop_amid_requests
 from tests.acceptance.workers.processes import (
     begin_worker,
     count,
@@ -22,27 +22,30 @@ from tests.acceptance.workers.processes import (
 )
 from tests.chaos.server import ServerOfOurOwn, make_log_key
 
-CASES = 400
+CASES = 200
+LEASE_S = 5.0
+"""A worker that is stopped has to be so for longer."""
 
 
 def two_killed_one_stopped_and_the_server_restarted(folder: Path) -> None:
-    """Four workers drive a run meanwhile, to its end. Takes over a minute, mostly of waiting."""
+    """Four workers drive a run meanwhile, to its end."""
     home = {"FAILPROOF_ES_HOME": str(folder / "home")}
     with (
         ServerOfOurOwn() as server,
         Store.open(server.database("storm")) as store,
-        mock_server(latency_ms=400) as url,
+        mock_server(latency_ms=1_000) as url,
         ExitStack() as workers,
     ):
         make_log_key(store, folder / "home")
         plan(store, folder, url, CASES, **home)
-        first = begin_worker(workers, store, folder, "--drain", **home)
-        wait_until(store, "RequestSent", 20)
+        how = ("--drain", "--lease-seconds", f"{LEASE_S:g}")
+        first = begin_worker(workers, store, folder, *how, **home)
+        wait_until(store, "RequestSent", 8)
         stop_amid_requests(store, first)  # alone: it is its request that is lost
         first.kill()
         first.wait()
         second, stopped, last = (
-            begin_worker(workers, store, folder, "--drain", **home) for _ in range(3)
+            begin_worker(workers, store, folder, *how, **home) for _ in range(3)
         )
         wait_until(store, "WorkerJoined", 4)
         os.kill(stopped.pid, signal.SIGSTOP)
@@ -56,8 +59,9 @@ def two_killed_one_stopped_and_the_server_restarted(folder: Path) -> None:
         wait_until(store, "ResponseReceived", count(store, "ResponseReceived") + 20)
         second.kill()
         second.wait()
-        time.sleep(max(0.0, 60 - (time.monotonic() - since)))
+        time.sleep(max(0.0, LEASE_S + 2 - (time.monotonic() - since)))
         os.kill(stopped.pid, signal.SIGCONT)
+        hurry(url)
         end_of(last, seconds=240)
         end_of(stopped, seconds=240)
         assert count(store, "RunSealed") == count(store, "RunCompleted") == 1

@@ -19,13 +19,13 @@ def together(
 ) -> Iterator[Mapping[str, Future[None]]]:
     """What each selected test waits for, by the test's name.
 
-    Both begin at once: each waits for a minute, in which the processors can do the rest.
+    Both begin at once: each waits for leases to end, in which the processors can do the rest.
     """
     tests: dict[str, Callable[[Path], None]] = {
-        test_four_workers_two_killed_one_stopped_for_a_minute_and_the_server_restarted.__name__: (
+        test_four_workers_two_killed_one_stopped_and_the_server_restarted.__name__: (
             two_killed_one_stopped_and_the_server_restarted
         ),
-        test_three_hosts_one_cut_off_for_a_minute_and_one_without_power.__name__: (
+        test_three_hosts_one_cut_off_and_one_without_power.__name__: (
             one_cut_off_and_one_without_power
         ),
     }
@@ -39,14 +39,14 @@ def together(
 
 
 @pytest.mark.slow
-def test_four_workers_two_killed_one_stopped_for_a_minute_and_the_server_restarted(
+def test_four_workers_two_killed_one_stopped_and_the_server_restarted(
     together: Mapping[str, Future[None]], request: pytest.FixtureRequest
 ) -> None:
     together[request.node.name].result()
 
 
 @pytest.mark.slow
-def test_three_hosts_one_cut_off_for_a_minute_and_one_without_power(
+def test_three_hosts_one_cut_off_and_one_without_power(
     together: Mapping[str, Future[None]], request: pytest.FixtureRequest
 ) -> None:
     try:
