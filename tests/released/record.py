@@ -164,15 +164,18 @@ def record(into: Path, name: str) -> None:
     server = EmbeddedServer(home)
     try:
         url = server.ensure_running()
-        statements = installed_statements(url)
-        folder = home / "run"
-        folder.mkdir()
-        a_run(url, folder)
-        with psycopg.connect(url, autocommit=True) as connection:
-            tables = rows(connection)
+        record_state(into, name, url, installed_statements(url), home / "run")
     finally:
         server.stop()
         shutil.rmtree(home, ignore_errors=True)
+
+
+def record_state(into: Path, name: str, url: str, statements: list[str], folder: Path) -> None:
+    """Make a run in the database at `url`, that these statements installed, and write its state."""
+    folder.mkdir()
+    a_run(url, folder)
+    with psycopg.connect(url, autocommit=True) as connection:
+        tables = rows(connection)
     (into / SQL).mkdir(exist_ok=True)
     names = []
     for statement in statements:

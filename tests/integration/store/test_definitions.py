@@ -60,25 +60,24 @@ def test_functions_and_views_that_were_changed_are_put_back_by_the_next_installa
         assert differences(connection) == []
 
 
-@pytest.mark.parametrize("name", INSTALLED)
-@pytest.mark.thinned(fast=8, whole=20)
 def test_every_file_that_is_installed_again_is_noticed_when_it_changed(
-    name: str, store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On the embedded server the roles log in themselves: `roles/logins.sql` is one of them."""
     written = installation._sql
-
-    def changed(asked: LiteralString) -> LiteralString:
-        return written(asked) + ("-- changed" if asked == name else "")
-
     with store.connect() as connection:
         assert schema_state(connection) is SchemaState.CURRENT
-        monkeypatch.setattr(installation, "_sql", changed)
-        installation._sha256.cache_clear()
-        try:
-            assert schema_state(connection) is SchemaState.OUTDATED
-        finally:
+        for name in INSTALLED:
+
+            def changed(asked: LiteralString, name: str = name) -> LiteralString:
+                return written(asked) + ("-- changed" if asked == name else "")
+
+            monkeypatch.setattr(installation, "_sql", changed)
             installation._sha256.cache_clear()
+            try:
+                assert schema_state(connection) is SchemaState.OUTDATED, name
+            finally:
+                installation._sha256.cache_clear()
 
 
 def test_every_file_that_ships_is_a_migration_or_installed_again() -> None:

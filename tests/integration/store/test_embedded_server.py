@@ -57,44 +57,24 @@ def kill_all(server: EmbeddedServer) -> None:
             process.kill()
 
 
-def test_killed_with_all_its_processes_it_starts_again(server: EmbeddedServer) -> None:
+def test_whatever_was_killed_it_starts_again_with_its_data(server: EmbeddedServer) -> None:
     with psycopg.connect(server.ensure_running(), autocommit=True) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 42 AS n")
     kill_all(server)
-    with psycopg.connect(server.ensure_running()) as connection:
+    with psycopg.connect(server.ensure_running(), autocommit=True) as connection:
         assert connection.execute("SELECT n FROM kept").fetchone() == (42,)
-
-
-@pytest.mark.slow
-def test_killed_alone_its_orphans_do_not_stand_in_the_way(server: EmbeddedServer) -> None:
-    with psycopg.connect(server.ensure_running()):
         processes_of(server)[0].kill()
         time.sleep(0.1)
-        assert answers(server.ensure_running())
-
-
-@pytest.mark.slow
-def test_a_pid_file_whose_number_belongs_to_another_program_is_stale(
-    server: EmbeddedServer,
-) -> None:
-    server.ensure_running()
+        assert answers(server.ensure_running()), "the orphans do not stand in the way"
     kill_all(server)
     pid_file = server.data_dir / "postmaster.pid"
     lines = pid_file.read_text().splitlines()
     pid_file.write_text("\n".join([str(os.getpid()), *lines[1:]]) + "\n")
-    assert not server.status().running
-    assert answers(server.ensure_running())
-
-
-@pytest.mark.slow
-def test_started_but_killed_before_its_database_was_made_it_is_completed(
-    server: EmbeddedServer,
-) -> None:
+    assert not server.status().running, "the number belongs to another program"
     url = server.ensure_running()
-    admin = url.replace("/failproof?", "/postgres?")
-    with psycopg.connect(admin, autocommit=True) as connection:
-        connection.execute("DROP DATABASE failproof")
-    assert answers(EmbeddedServer(server.home).ensure_running())
+    with psycopg.connect(url.replace("/failproof?", "/postgres?"), autocommit=True) as connection:
+        connection.execute("DROP DATABASE failproof WITH (FORCE)")
+    assert answers(EmbeddedServer(server.home).ensure_running()), "killed before it was made"
 
 
 def test_half_an_initialisation_is_done_again(home: Path) -> None:
@@ -156,26 +136,20 @@ def test_processes_that_make_the_system_user_at_once_run_as_one_user(tmp_path: P
     assert len(users) == 5 and len(set(users)) == 1, users
 
 
-def test_one_folder_by_two_names_is_one_server(server: EmbeddedServer, tmp_path: Path) -> None:
+def test_one_folder_by_two_names_is_one_server_that_listens_on_no_network_address(
+    server: EmbeddedServer, tmp_path: Path
+) -> None:
     link = tmp_path / "link"
     link.symlink_to(server.home)
     url = server.ensure_running()
     assert EmbeddedServer(link).ensure_running() == url
     assert EmbeddedServer(link).status().pid == server.status().pid
+    pids = {process.pid for process in processes_of(server)}
+    listening = [c for c in psutil.net_connections("inet") if c.pid in pids]
+    assert listening == []
 
 
-def test_a_path_too_long_for_a_socket_works(home: Path) -> None:
-    deep = home / ("a" * 60) / ("b" * 60)
-    deep.mkdir(parents=True)
-    server = EmbeddedServer(deep)
-    copy_data(server)
-    try:
-        assert answers(server.ensure_running())
-    finally:
-        server.stop()
-
-
-def test_a_server_with_a_long_path_is_found_by_a_process_with_other_temporary_files(
+def test_a_server_with_a_path_too_long_for_a_socket_is_found_by_who_has_other_temporary_files(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deep = home / ("a" * 60) / ("b" * 60)
@@ -191,13 +165,6 @@ def test_a_server_with_a_long_path_is_found_by_a_process_with_other_temporary_fi
         assert again.status().pid == server.status().pid
     finally:
         server.stop()
-
-
-def test_it_listens_on_no_network_address(server: EmbeddedServer) -> None:
-    server.ensure_running()
-    pids = {process.pid for process in processes_of(server)}
-    listening = [c for c in psutil.net_connections("inet") if c.pid in pids]
-    assert listening == []
 
 
 @pytest.mark.slow

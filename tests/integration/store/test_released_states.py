@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import psycopg
 import pytest
@@ -19,27 +20,50 @@ from failproof_es.store.schema.installation import WRITER, SchemaState, install,
 from failproof_es.store.schema.migration import migrations
 from failproof_es.store.schema.protection_layers import missing_layers
 from failproof_es.store.store import Store
+from tests.acceptance.commands import invoke
 from tests.own_server import own_server
 from tests.released.catalog import catalog
-from tests.released.record import CLASS, FOLDER, SQL, command, record, write_files
+from tests.released.record import (
+    CLASS,
+    FOLDER,
+    SQL,
+    command,
+    installed_statements,
+    record_state,
+    write_files,
+)
 
 RELEASED = sorted(FOLDER.glob("*.json"))
 NOW = Path("this version.json")
 STATES = [pytest.param(file, id=file.stem) for file in (*RELEASED, NOW)]
 
 
+class Fresh(NamedTuple):
+    """What this version makes in an empty database: the file of its state, and its catalog."""
+
+    file: Path
+    catalog: list[str]
+
+
 @pytest.fixture(scope="module")
-def recorded_now(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Fresh:
     folder = tmp_path_factory.mktemp("released")
-    record(folder, NOW.stem)
-    return folder / NOW
+    with own_server() as server:
+        statements = installed_statements(server.url)
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            made = catalog(connection)
+        record_state(folder, NOW.stem, server.url, statements, folder / "run")
+    return Fresh(folder / NOW, made)
 
 
 @pytest.fixture
 def state(request: pytest.FixtureRequest) -> Path:
     """The file of a state that is made anew."""
     file: Path = request.param
-    return request.getfixturevalue("recorded_now") if file == NOW else file
+    if file != NOW:
+        return file
+    fresh: Fresh = request.getfixturevalue("fresh")
+    return fresh.file
 
 
 def make_as_then(url: str, file: Path, *, killed: bool = False) -> None:
@@ -77,33 +101,21 @@ def _until_killed(events: dict[str, list[str]]) -> list[str]:
     raise AssertionError("nothing is left to be done")
 
 
-@pytest.fixture(scope="module")
-def fresh_catalog() -> list[str]:
-    with own_server() as server, psycopg.connect(server.url, autocommit=True) as connection:
-        install(connection, logins=True)
-        return catalog(connection)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_a_catalog_tells_what_was_changed(administrator: psycopg.Connection[Any]) -> None:
+    before = catalog(administrator)
+    assert catalog(administrator) == before
+    for change in (
         "COMMENT ON TABLE failproof.events IS 'ours'",
         "GRANT SELECT ON failproof.events TO failproof_auditor",
         "ALTER TABLE failproof.events ENABLE ROW LEVEL SECURITY",
         "ALTER TABLE failproof.leases ADD CONSTRAINT own CHECK (epoch < 9)",
         "ALTER FUNCTION failproof.number_run(uuid) COST 7",
         "ALTER ROLE failproof_auditor SET search_path = public",
-    ],
-)
-def test_a_catalog_tells_what_was_changed(change: str, database_url: str) -> None:
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        install(connection)
-        before = catalog(connection)
-        assert catalog(connection) == before
-        with connection.transaction(force_rollback=True):
-            connection.execute("SET LOCAL event_triggers = off")
-            connection.execute(change.encode())
-            assert catalog(connection) != before
+    ):
+        with administrator.transaction(force_rollback=True):
+            administrator.execute("SET LOCAL event_triggers = off")
+            administrator.execute(change.encode())
+            assert catalog(administrator) != before, change
 
 
 @pytest.mark.slow
@@ -120,7 +132,7 @@ def test_every_state_of_the_schema_that_was_released_is_tried(state: Path) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("state", STATES, indirect=True)
 def test_an_upgraded_database_is_a_fresh_one_and_goes_on(
-    state: Path, fresh_catalog: list[str], tmp_path: Path
+    state: Path, fresh: Fresh, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with own_server() as server:
         make_as_then(server.url, state)
@@ -131,7 +143,7 @@ def test_an_upgraded_database_is_a_fresh_one_and_goes_on(
             ).fetchall()
             assert install(administrator, logins=True).problems == []
             assert schema_state(administrator) is SchemaState.CURRENT
-            assert catalog(administrator) == fresh_catalog
+            assert catalog(administrator) == fresh.catalog
             assert differences(administrator) == []
         with Store.open(server.url_as(WRITER)) as store:
             with store.connect() as connection:
@@ -146,12 +158,14 @@ def test_an_upgraded_database_is_a_fresh_one_and_goes_on(
             report = replay(store, run_id)
             assert (report.evaluations, report.agree, report.differences) == (6, 6, [])
             write_files(tmp_path)
-            command(server.url, tmp_path, "db", "init")
-            command(store.url, tmp_path, "start", "run.yaml")
+            monkeypatch.syspath_prepend(tmp_path)
+            for url, *arguments in ((server.url, "db", "init"), (store.url, "start", "run.yaml")):
+                done = invoke(url, *arguments, cwd=tmp_path)
+                assert done.exit_code == 0, done.output
             with store.connect() as connection:
                 assert resolve_run(connection, "latest") == resolve_run(connection, "2")
-            verified = json.loads(command(store.url, tmp_path, "verify", "--format", "json"))
-            assert verified["genuine"], verified
+            verified = invoke(store.url, "verify", "--format", "json", cwd=tmp_path).stdout
+            assert json.loads(verified)["genuine"], verified
 
 
 @pytest.mark.slow
