@@ -11,7 +11,7 @@ from failproof_es.assurance.signing.signing_key import key_path, log_key
 from failproof_es.dialects.shipped.failproof import classifier
 from failproof_es.store import ledger
 from failproof_es.store.store import Store
-from tests.acceptance.commands import invoke, run, write_configuration, write_suite
+from tests.acceptance.commands import invoke, write_configuration, write_suite
 from tests.conftest import as_administrator
 
 
@@ -20,7 +20,7 @@ def test_a_cosigned_run_travels_as_evidence_and_a_forged_history_is_not_cosigned
 ) -> None:
     write_suite(tmp_path, 3)
     write_configuration(tmp_path, mock_url)
-    assert run(store.url, "start", "run.yaml", cwd=tmp_path).returncode == 0
+    assert invoke(store.url, "start", "run.yaml", cwd=tmp_path).exit_code == 0
     with store.connect() as connection:
         key = str(log_key(ledger.origin(connection)).public)
 
@@ -61,7 +61,7 @@ def test_a_cosigned_run_travels_as_evidence_and_a_forged_history_is_not_cosigned
     (tmp_path / "damaged").write_bytes(damaged)
     assert "NOT genuine" in does("evidence", "verify", "damaged", "--key", key, code=1)
     # The log goes on; what it sends without a proof from where the witness stood is refused.
-    assert run(store.url, "start", "run.yaml", cwd=tmp_path).returncode == 0
+    assert invoke(store.url, "start", "run.yaml", cwd=tmp_path).exit_code == 0
     does("ledger", "checkpoint", "-o", "later")
     assert "ask for `ledger checkpoint --since" in does(
         "ledger", "cosign", "later", *cosign, code=2
@@ -81,7 +81,7 @@ def test_what_cannot_be_held_to_is_said_and_nothing_passes_for_verified(
 
     elsewhere = {"FAILPROOF_ES_HOME": str(tmp_path / "elsewhere")}  # without the log's key
     refused("verify", "--checkpoint", "kept", says="without the log's public key", **elsewhere)
-    assert run(store.url, "start", "run.yaml", cwd=tmp_path).returncode == 0
+    assert invoke(store.url, "start", "run.yaml", cwd=tmp_path).exit_code == 0
     refused("verify", "--checkpoint", "no-such-place", says="no checkpoint is kept in")
     refused("verify", "1", "--incremental", says="leave out")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
@@ -98,16 +98,16 @@ def test_a_log_that_is_signed_is_never_signed_by_a_second_key(
 ) -> None:
     write_suite(tmp_path, 1)
     write_configuration(tmp_path, mock_url)
-    assert run(store.url, "start", "run.yaml", cwd=tmp_path).returncode == 0
+    assert invoke(store.url, "start", "run.yaml", cwd=tmp_path).exit_code == 0
     with store.connect() as connection:
         key = key_path(ledger.origin(connection))
     key.unlink()
-    again = run(store.url, "start", "run.yaml", cwd=tmp_path)
-    assert again.returncode == 0 and "this host has no key of the log" in again.stderr
+    again = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
+    assert again.exit_code == 0 and "this host has no key of the log" in again.stderr
     assert invoke(store.url, "ledger", "key", cwd=tmp_path).exit_code == 2
     lost = {"FAILPROOF_ES_LEDGER_KEY": str(tmp_path / "lost.key")}
-    again = run(store.url, "start", "run.yaml", cwd=tmp_path, **lost)
-    assert again.returncode == 0 and "warning: the log could not be signed" in again.stderr
+    again = invoke(store.url, "start", "run.yaml", cwd=tmp_path, **lost)
+    assert again.exit_code == 0 and "warning: the log could not be signed" in again.stderr
     assert f"is signed with a key that is not in {tmp_path / 'lost.key'}" in again.stderr
     init = invoke(as_administrator(store.url), "db", "init", cwd=tmp_path)
     assert init.exit_code == 0 and "made the key" not in init.stderr
@@ -122,5 +122,5 @@ def test_a_checkpoint_that_cannot_be_kept_outside_is_said(
     with store.connect() as connection:
         default_place(ledger.origin(connection)).mkdir(parents=True)
         (default_place(ledger.origin(connection)) / "newest.checkpoint").mkdir()
-    done = run(store.url, "start", "run.yaml", cwd=tmp_path)
-    assert done.returncode == 0 and "the log could not be signed" in done.stderr
+    done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
+    assert done.exit_code == 0 and "the log could not be signed" in done.stderr

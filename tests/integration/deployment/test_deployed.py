@@ -106,7 +106,7 @@ def test_the_commands_make_the_logins_and_two_workers_drive_a_run(
     program = [sys.executable, "-m", "failproof_es.cli"]
     alive = tmp_path / "alive"
     with mock_server(latency_ms=20) as url:
-        write_suite(tmp_path, 60)
+        write_suite(tmp_path, 16)
         write_configuration(tmp_path, url)
         planned = execute([*program, "start", "run.yaml", "--detach"], as_worker, tmp_path)
         assert planned.returncode == 0, planned.stderr
@@ -127,7 +127,7 @@ def test_the_commands_make_the_logins_and_two_workers_drive_a_run(
             deadline = time.monotonic() + 90
             while not ask(server, sealed):
                 assert time.monotonic() < deadline
-                time.sleep(0.2)
+                time.sleep(0.5)
             assert alive.exists()
             for process in running:
                 process.send_signal(signal.SIGTERM)
@@ -139,7 +139,7 @@ def test_the_commands_make_the_logins_and_two_workers_drive_a_run(
     assert all("leaving after the requests in flight" in each for each in said)
     assert not any("warning" in each or "error" in each for each in said), said
     shown = execute([*program, "show", "1"], variables(server, secrets, "auditor"), tmp_path)
-    assert "60 finished of 60 planned" in shown.stdout, shown.stderr
+    assert "16 finished of 16 planned" in shown.stdout, shown.stderr
     assert_the_console_serves(variables(server, secrets, "auditor"), tmp_path)
     refused = execute([*program, "worker"], variables(server, secrets, "auditor"), tmp_path)
     assert (refused.returncode, "failproof_writer" in refused.stderr) == (2, True), refused.stderr
@@ -180,7 +180,7 @@ def assert_the_console_serves(as_auditor: dict[str, str], folder: Path) -> None:
             shown = httpx.get(
                 url, timeout=60, headers={"Authorization": f"Bearer {token.read_text().strip()}"}
             ).json()
-            assert shown["counts"]["finished"] == 60
+            assert shown["counts"]["finished"] == 16
             assert shown["as_of"]["lag"] == 0 and shown["as_of"]["source"] == "projections"
         finally:
             process.send_signal(signal.SIGTERM)

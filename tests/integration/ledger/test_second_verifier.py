@@ -74,7 +74,7 @@ def test_the_signatures_of_rfc_8032_hold(
     assert key.sign(bytes.fromhex(message)).hex() == signature
     parts = [bytes.fromhex(each) for each in (public, signature, message)]
     assert second.holds(*parts)
-    for at in range(64):
+    for at in range(0, 64, 5):
         flipped = bytearray(parts[1])
         flipped[at] ^= 1 << at % 8
         assert not second.holds(parts[0], bytes(flipped), parts[2])
@@ -85,7 +85,7 @@ def test_what_openssl_believes_is_believed_and_nothing_else() -> None:
     """Keys, messages and signatures at random, and each of them with a bit flipped."""
     drawn = random.Random(8032)
     seen = []
-    for _ in range(40):
+    for _ in range(15):
         key = Ed25519PrivateKey.from_private_bytes(drawn.randbytes(32))
         public = key.public_key().public_bytes_raw()
         message = drawn.randbytes(drawn.randrange(200))
@@ -101,7 +101,7 @@ def test_what_openssl_believes_is_believed_and_nothing_else() -> None:
         for each in tried:
             assert second.holds(*each) == openssl(*each), [part.hex() for part in each]
             seen.append(second.holds(*each))
-    assert seen.count(True) == 40
+    assert seen.count(True) == 15
 
 
 def points_of_small_order() -> list[Any]:
@@ -138,11 +138,11 @@ def odd_signatures() -> Iterator[tuple[str, bytes, bytes, bytes]]:
     # y and the bit of x written otherwise than they have to be.
     loose = [number.to_bytes(32, "little") for y in (0, 1, FIELD - 1, FIELD, FIELD + 1, 2**255 - 1)
              for number in (y, y | 1 << 255)]  # fmt: skip
-    for s in (0, 1, 12345, ORDER - 1, ORDER):
+    for s in (0, 12345, ORDER):
         shown = s.to_bytes(32, "little")
         base = second.multiplied(s % ORDER, second.BASE)
         for n, a in enumerate([*encoded, *loose]):
-            for m in range(6):
+            for m in range(4):
                 plain = second.compressed(base) + shown
                 yield f"key {n} of small order, S {s}", a, plain, b"%d" % m
                 for torsion in (small[m], small[-1 - m]):

@@ -110,16 +110,6 @@ def sessions_with_a_lock(store: Store) -> int:
     return int(count)
 
 
-def test_a_process_that_is_killed_is_replaced_at_once(store: Store) -> None:
-    run_id = uuid4()
-    with child(store, run_id, 3_600) as holder:
-        with pytest.raises(RunBusy, match="the child"):
-            Lease(store.url, run_id, "another process").acquire()
-        holder.signal(signal.SIGKILL)
-        with acquired(store, run_id, within_s=10) as lease:
-            assert lease.epoch == 2
-
-
 def test_a_worker_that_is_killed_is_replaced_at_once(store: Store) -> None:
     run_id = uuid4()
     with (

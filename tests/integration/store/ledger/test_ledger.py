@@ -76,7 +76,7 @@ def leaf_data(row: ledger.LeafRow) -> bytes:
     )
 
 
-@pytest.mark.parametrize("sizes", [[1], [255, 256, 257], [600, 601], [10, 700]])
+@pytest.mark.parametrize("sizes", [[1], [255, 256, 257], [600, 601]])
 def test_the_tree_is_that_of_the_definition_however_it_was_integrated(
     store: Store, connection: psycopg.Connection[Any], sizes: list[int]
 ) -> None:
@@ -181,7 +181,7 @@ def test_signers_and_watchers_at_once_never_take_each_other_for_an_attack(store:
 
     def sign(signer: int) -> list[int]:
         sizes = []
-        for n in range(20):
+        for n in range(8):
             store.log.events.put([scored(1_000 * signer + n)])
             with store.connect() as connection:
                 sizes.append(sign_and_keep_checkpoint(connection).size)
@@ -189,14 +189,14 @@ def test_signers_and_watchers_at_once_never_take_each_other_for_an_attack(store:
 
     def watch(_: int) -> list[int]:
         with store.connect() as connection:
-            return [check_and_keep(connection, place, key)[0].size for _ in range(60)]
+            return [check_and_keep(connection, place, key)[0].size for _ in range(24)]
 
     with ThreadPoolExecutor(6) as pool:
         seen = [*pool.map(sign, (1, 2, 3)), *pool.map(watch, (1, 2, 3))]
     assert all(sizes == sorted(sizes) for sizes in seen)
     kept = read_kept(place, key)
     assert kept is not None
-    assert kept.size == 61
+    assert kept.size == 25
 
 
 def test_the_key_is_the_users_alone(connection: psycopg.Connection[Any]) -> None:

@@ -59,7 +59,11 @@ EVERY_BYTE = (
 )
 
 
-def test_an_old_log_is_upgraded_with_every_byte_in_place(old_log: str) -> None:
+def test_an_old_log_is_not_upgraded_silently_and_then_with_every_byte_in_place(
+    old_log: str,
+) -> None:
+    with pytest.raises(InvalidInput, match=r"\[schema-not-current\]"):
+        Store.open(old_log)
     with psycopg.connect(old_log, autocommit=True) as connection:
         before = connection.execute(EVERY_BYTE).fetchall()
         assert schema_state(connection) is SchemaState.OUTDATED
@@ -71,6 +75,7 @@ def test_an_old_log_is_upgraded_with_every_byte_in_place(old_log: str) -> None:
         assert missing_layers(connection) == []
         assert connection.execute("SELECT failproof.number_run(%s)", (uuid4(),)).fetchone() == (2,)
         prepare(connection)
+    Store.open(old_log).close()
 
 
 LATER = migration.Migration(
@@ -109,13 +114,6 @@ def test_a_later_migration_passes_the_guard_as_the_migrator_and_is_recorded(
         }  # fmt: skip
         may = {row[0] for row in connection.execute(EFFECTIVE, {"role": WRITER}).fetchall()}
         assert may <= MAY[WRITER]
-
-
-def test_an_old_log_on_another_server_is_not_upgraded_silently(old_log: str) -> None:
-    with pytest.raises(InvalidInput, match=r"\[schema-not-current\]"):
-        Store.open(old_log)
-    Store.reach(old_log).install()
-    Store.open(old_log).close()
 
 
 def test_the_embedded_servers_old_log_is_upgraded_when_it_is_opened(

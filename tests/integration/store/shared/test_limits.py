@@ -65,7 +65,7 @@ def a_live_worker(store: Store) -> None:
     Presence(store, uuid4(), "a test", {}).tell()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_database_shares_out_what_the_model_does(
     store: Store, administrator: psycopg.Connection[Any], seed: int
 ) -> None:
