@@ -21,7 +21,7 @@ import pytest
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, mock_server
-from tests.acceptance.dialects.test_redteam import judging_server, written_case
+from tests.acceptance.dialects.test_redteam import written_case
 from tests.acceptance.recording import Recording, recorded_once
 from tests.servers.benchmark_server import judge_says
 
@@ -141,15 +141,11 @@ DIALECTS: list[Dialect] = [failproof, promptguard, command, benchmark, redteam, 
 
 
 @pytest.fixture(scope="module")
-def servers() -> Iterator[dict[str, str]]:
-    with (
-        mock_server(0) as mock,
-        mock_server(0, "tests.servers.benchmark_server") as judged,
-        judging_server() as checked,
-    ):
+def servers(mock_url: str, judging_url: str) -> Iterator[dict[str, str]]:
+    with mock_server(0, "tests.servers.benchmark_server") as judged:
         yield {
-            "failproof": mock, "promptguard": mock, "command": mock,
-            "benchmark": judged, "redteam": checked, "checks": mock,
+            "failproof": mock_url, "promptguard": mock_url, "command": mock_url,
+            "benchmark": judged, "redteam": judging_url, "checks": mock_url,
         }  # fmt: skip
 
 
@@ -268,7 +264,7 @@ def cost_of(ran: Ran, run: str) -> float | None:
 
 
 @pytest.mark.slow
-@pytest.mark.thinned(fast=2, whole=3)
+@pytest.mark.thinned(fast=1, whole=2)
 def test_the_prices_that_a_run_recorded_are_the_only_ones_that_count_for_it(
     ran: Ran, store: Store
 ) -> None:
