@@ -79,6 +79,12 @@ def start(store: Store, folder: Path, *more: str) -> None:
     assert done.exit_code == 0, done.output
 
 
+def keep_half(folder: Path) -> None:
+    """Of the prompts those with the first text."""
+    file = folder / "calibration.jsonl"
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:15]))
+
+
 def export(store: Store, folder: Path, *runs: str) -> dict[str, list[dict[str, Any]]]:
     done = invoke(
         store.url, "export", *runs, "--shape", "promptguard", "--output", "out", "--json",
@@ -98,7 +104,9 @@ def export(store: Store, folder: Path, *runs: str) -> dict[str, list[dict[str, A
 
 def test_what_is_exported_is_what_the_views_and_the_results_say(store: Store, folder: Path) -> None:
     start(store, folder)
+    require_documented_query(store)
     exported = export(store, folder, "latest")
+    require_prompts_and_snapshots(folder, exported)
     keys = {name: [each.pop("_key") for each in found] for name, found in exported.items()}
     for name, found in exported.items():
         schema = files("failproof_es.dialects.shipped.promptguard") / f"{SCHEMAS[name]}.schema.json"
@@ -124,11 +132,8 @@ def test_what_is_exported_is_what_the_views_and_the_results_say(store: Store, fo
         assert (cost is not None) == (answered and document["model"] == "priced")
 
 
-def test_prompts_come_out_to_the_letter_and_configurations_as_snapshots(
-    store: Store, folder: Path
-) -> None:
-    start(store, folder)
-    exported = export(store, folder, "latest")
+def require_prompts_and_snapshots(folder: Path, exported: dict[str, list[dict[str, Any]]]) -> None:
+    """Prompts come out to the letter, and configurations as snapshots."""
     written = map(orjson.loads, (folder / "calibration.jsonl").read_bytes().splitlines())
     came = {each["prompt_id"]: each for each in exported["prompts"]}
     for each in written:
@@ -148,55 +153,58 @@ def test_prompts_come_out_to_the_letter_and_configurations_as_snapshots(
     assert models == [("target", "priced"), ("target", "unpriced")]
 
 
-@pytest.mark.slow
-def test_several_runs_share_their_prompts_and_a_rebuild_takes_no_view_along(
-    store: Store, folder: Path
-) -> None:
-    for name in ("one", "two"):
-        start(store, folder, "--set", f"test_run.name={name}")
-    exported = export(store, folder, "1", "2", "latest")
-    counts = {name: len(found) for name, found in exported.items()}
-    assert counts == {"prompts": 30, "evaluations": 120, "test_runs": 2, "model_configs": 4}
-    with store.connect() as connection:
-        prepare(connection)
-        rebuild(connection)
-    assert export(store, folder, "1", "2") == exported
-
-
-def test_the_query_that_the_documentation_shows_gives_rows(store: Store, folder: Path) -> None:
+def require_documented_query(store: Store) -> None:
+    """The query that the documentation shows gives rows."""
     page = (Path(__file__).parents[3] / "docs" / "how-to" / "promptguard.md").read_text("utf-8")
     [query] = re.findall(r"^```sql\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    start(store, folder)
     with psycopg.connect(store.url.replace(WRITER, AUDITOR)) as connection:
         rows = connection.execute(query.encode()).fetchall()
     assert {row[3] for row in rows} == {"empty", "error", "parse_error", "refusal"}
 
 
 @pytest.mark.slow
+def test_several_runs_share_their_prompts_and_a_rebuild_takes_no_view_along(
+    store: Store, folder: Path
+) -> None:
+    keep_half(folder)
+    for name in ("one", "two"):
+        start(store, folder, "--set", f"test_run.name={name}")
+    exported = export(store, folder, "1", "2", "latest")
+    counts = {name: len(found) for name, found in exported.items()}
+    assert counts == {"prompts": 15, "evaluations": 60, "test_runs": 2, "model_configs": 4}
+    with store.connect() as connection:
+        prepare(connection)
+        rebuild(connection)
+    assert export(store, folder, "1", "2") == exported
+
+
+@pytest.mark.slow
 def test_a_branched_run_says_what_was_said_where_it_happened(store: Store, folder: Path) -> None:
+    keep_half(folder)
     start(store, folder)
     with store.connect() as connection:
         finals = find(connection, topics=("Scored", "EvaluationAbandoned"))
-        position = [row.position for row in finals][29]
+        position = [row.position for row in finals][14]
     done = invoke(store.url, "resume", "1", "--at", position, "--quiet", cwd=folder)
     assert done.exit_code == 0, done.output
-    [run] = export(store, folder, "2")["test_runs"]
+    exported = export(store, folder, "2")
+    [run] = exported["test_runs"]
     assert run["branched_from"]["position"] == position
-    assert run["evaluations"]["carried_over"] == 30
+    assert run["evaluations"]["carried_over"] == 15
     with store.connect() as connection:
         rows = connection.execute(
             "SELECT mine.document::text, told.document::text, mine.status = told.status "
             "FROM promptguard.evaluations AS mine JOIN promptguard.evaluations AS told "
             "ON told.evaluation_id = mine.carried_over_from"
         ).fetchall()
-    assert len(rows) == 30
+    assert len(rows) == 15
     for mine, told, same_status in rows:
         own = {"evaluation_id": None, "test_run_id": run["test_run_id"]}
         assert {**json.loads(mine), "evaluation_id": None} == {**json.loads(told), **own}
         assert same_status
     shown = invoke(store.url, "results", "2", "--format", "jsonl", cwd=folder).stdout
     records = {each["evaluation_id"]: each for each in map(json.loads, shown.splitlines())}
-    for document in export(store, folder, "2")["evaluations"]:
+    for document in exported["evaluations"]:
         record = records.pop(document["evaluation_id"])
         for name in ("request", "response", "model", "timestamp", "test_run_id"):
             assert document[name] == record[name]
