@@ -134,6 +134,7 @@ CODES = {
     "options-conflict": "Options or arguments exclude each other.",
     "out-of-range": "A number or a length is outside its limits.",
     "package-not-installed": "An optional Python package is not installed.",
+    "partly-imported": "Cases lack an expectation of the source that they were imported from.",
     "path-not-utf8": "A path is not UTF-8, so it cannot be recorded.",
     "permission-denied": "The database user lacks a role.",
     "placeholder-unresolved": "A placeholder has no value and would be sent literally.",

@@ -15,7 +15,7 @@ from failproof_es.core.run import chunked
 from failproof_es.dialects.protocol import Dialect, RebuildsCases
 from failproof_es.engine.history import stored_case
 from failproof_es.engine.identity import current_host, current_user
-from failproof_es.engine.planning.keys_in_cases import KeyWarnings
+from failproof_es.engine.planning.case_warnings import CaseWarnings
 from failproof_es.engine.planning.planner import (
     check_files,
     require_unchanged,
@@ -52,7 +52,7 @@ def import_prompts(
     with store.lend() as connection:
         _require_fitting(connection, dialect, name)
     before = [sha256_of(file) for file in files]
-    keys, has_own = KeyWarnings(), tells_files(dialect, files)
+    keys, has_own = CaseWarnings(), tells_files(dialect, files)
     warnings = check_files(
         dialect, files, lambda path, case: keys.add([path] if has_own else files, case)
     )

@@ -13,7 +13,7 @@ from failproof_es.configuration.schema import Filters
 from failproof_es.core.case import Case
 from failproof_es.dialects import case_files, configured, dialect_named, recognise
 from failproof_es.dialects.protocol import Dialect, RebuildsCases
-from failproof_es.engine.planning.keys_in_cases import KeyWarnings
+from failproof_es.engine.planning.case_warnings import CaseWarnings
 from failproof_es.engine.planning.planner import (
     CaseSource,
     SourcePart,
@@ -93,7 +93,7 @@ class _Files:
 
         A sample, or a dialect that does not tell a case's file, needs a second reading.
         """
-        chooser, keys = _CaseChooser(self.choice), KeyWarnings()
+        chooser, keys = _CaseChooser(self.choice), CaseWarnings()
         asked_counts, held = dict.fromkeys(self.files, 0), dict.fromkeys(self.files, 0)
         if chooser.draws:
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.engine.planning.keys_in_cases import KeyWarnings
+from failproof_es.engine.planning.case_warnings import CaseWarnings
 from failproof_es.support.key_shapes import find_key, may_hold_key
 
 
@@ -54,7 +54,7 @@ def test_a_case_with_a_key_is_warned_of_with_its_line_and_without_the_key(tmp_pa
     file.write_text(f"- id: a\n  turns:\n    - content: My key is {key}.\n")
     turns = (Turn(role="user", content=f"My key is {key}."),)
     case = Case(dialect="d", case_id="a", suite_id="s", turns=turns)
-    keys = KeyWarnings()
+    keys = CaseWarnings()
     keys.add([file], case.model_copy(update={"turns": ()}))
     assert list(keys.warnings()) == []
     for number in range(22):
@@ -63,3 +63,12 @@ def test_a_case_with_a_key_is_warned_of_with_its_line_and_without_the_key(tmp_pa
     assert (first.path, first.line, first.severity) == (file, 3, "warning")
     assert len(others) == 19 and str(rest).startswith("2 more cases: a text that is sent")
     assert key not in "".join(map(str, (first, rest)))
+
+
+def test_cases_that_lack_an_expectation_of_their_source_are_counted() -> None:
+    warnings = CaseWarnings()
+    for tags in (("partly-imported",), (), ("a", "partly-imported")):
+        case = Case(dialect="d", case_id="a", suite_id="s", turns=(), tags=tags)
+        warnings.add([], case)
+    [told] = warnings.warnings()
+    assert (told.code, told.severity) == ("partly-imported", "warning") and "2 cases" in str(told)

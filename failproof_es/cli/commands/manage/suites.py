@@ -27,7 +27,7 @@ from failproof_es.dialects import case_files, dialect_named, recognise_each, ref
 from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts, fixed_outcome
 from failproof_es.dialects.new_suites import new_suite
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.planning.keys_in_cases import KeyWarnings
+from failproof_es.engine.planning.case_warnings import CaseWarnings
 from failproof_es.problems import InvalidInput, Problems
 from failproof_es.support.atomic_file import describe_write_error
 from failproof_es.support.plurals import plural
@@ -160,7 +160,7 @@ def files_of(paths: list[str], dialect: str | None) -> list[tuple[Dialect, Seque
 def _cases_of(
     dialect_files: Sequence[tuple[Dialect, Sequence[Path]]], problems: Problems
 ) -> Iterator[tuple[Dialect, Case]]:
-    keys = KeyWarnings()
+    keys = CaseWarnings()
     for dialect, files in dialect_files:
         fitting = refuse_other_dialects(dialect, files, problems)
         for case in dialect.load(fitting, problems):
