@@ -13,7 +13,7 @@ from failproof_es.assurance.signing.kept_checkpoints import read_kept
 from failproof_es.ledger.note import SigningKey
 from tests.unit.assurance.test_trusted import KEY, keep, signed
 
-SIGNINGS = 400
+SIGNINGS = 200
 
 
 def keep_many(place: Path, secret: str, sizes: list[int]) -> list[int]:
@@ -23,10 +23,10 @@ def keep_many(place: Path, secret: str, sizes: list[int]) -> list[int]:
 
 @pytest.mark.slow
 def test_signers_at_once_never_move_it_back(tmp_path: Path) -> None:
-    """Threads, then processes: 800 times, and what each sees afterwards only grows."""
+    """Threads, then processes: 400 times, and what each sees afterwards only grows."""
     pools: list[Executor] = [
-        ThreadPoolExecutor(8),
-        ProcessPoolExecutor(4, multiprocessing.get_context("spawn")),
+        ThreadPoolExecutor(4),
+        ProcessPoolExecutor(2, multiprocessing.get_context("spawn")),
     ]
     for number, pool in enumerate(pools):
         place = tmp_path / str(number)
@@ -34,7 +34,7 @@ def test_signers_at_once_never_move_it_back(tmp_path: Path) -> None:
         Random(number).shuffle(sizes)
         with pool:
             signers = [
-                pool.submit(keep_many, place, KEY.dump(), sizes[first::8]) for first in range(8)
+                pool.submit(keep_many, place, KEY.dump(), sizes[first::4]) for first in range(4)
             ]
             for each in signers:
                 seen = each.result()

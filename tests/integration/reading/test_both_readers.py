@@ -123,24 +123,6 @@ def test_rows_and_log_tell_the_same_of_any_history_however_it_is_cut(
     assert sum(by_rows) > len(by_rows) * 0.8
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("events", [1, 2, 3, 999, 1000, 1001])
-@pytest.mark.thinned(whole=1)
-def test_rebuilt_in_batches_of_any_size_is_the_same_byte_for_byte(
-    store: Store, events: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with store.connect() as connection:
-        lives = [Life(seed, seed + 1) for seed in range(6)]
-        for life in [*lives, Life(99, 99, lives[0])]:
-            for _ in record(store, life):
-                pass
-        rebuild(connection)
-        whole = every_row(connection)
-        monkeypatch.setattr(batching, "BATCH_EVENTS", events)
-        rebuild(connection)
-        assert every_row(connection) == whole
-
-
 def possible(life: Life) -> bool:
     """Whether nothing in it is damaged, and nothing follows the seal of its run."""
     if min(len(each.state) for each in life.entries) < 30:

@@ -54,8 +54,7 @@ class Recorded:
             return True
 
 
-@pytest.fixture(scope="module")
-def lives() -> list[Life]:
+def make_lives() -> list[Life]:
     found: list[Life] = []
     for seed in range(0, 60, 2):
         found.append(Life(seed, seed + 1))
@@ -64,7 +63,8 @@ def lives() -> list[Life]:
 
 
 @pytest.fixture
-def recorded(store: Store, lives: list[Life]) -> Iterator[Recorded]:
+def recorded(store: Store) -> Iterator[Recorded]:
+    lives = make_lives()
     for life in lives:
         store.log.recorder.insert_events(list(life.entries))
     with store.connect() as connection:
@@ -86,7 +86,7 @@ def other(value: Any) -> Any:
 
 
 @pytest.mark.slow
-def test_a_column_or_counter_that_is_left_out_is_found(
+def test_a_column_a_counter_or_a_field_of_a_run_that_is_left_out_is_found(
     recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unnoticed = []
@@ -124,22 +124,15 @@ def test_a_column_or_counter_that_is_left_out_is_found(
             if not recorded.found():
                 unnoticed.append(f"{kind}.{name}")
             monkeypatch.setitem(READ, kind, readers[kind])
-    assert unnoticed == []
-    assert CLASSES.sums == ("evaluations",)
-
-
-@pytest.mark.slow
-def test_what_is_not_kept_of_a_run_is_found(
-    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole, nothing, unnoticed = vars(rows_module)["run_of"], Run(), list[str]()
+    run_of, nothing = vars(rows_module)["run_of"], Run()
     for each in fields(Run):
 
-        def without(document: str, name: str = each.name) -> Run:
-            told: Run = replace(whole(document), **{name: getattr(nothing, name)})
+        def run_without(document: str, name: str = each.name) -> Run:
+            told: Run = replace(run_of(document), **{name: getattr(nothing, name)})
             return told
 
-        monkeypatch.setattr(rows_module, "run_of", without)
+        monkeypatch.setattr(rows_module, "run_of", run_without)
         if not recorded.found():
             unnoticed.append(each.name)
     assert unnoticed == []
+    assert CLASSES.sums == ("evaluations",)

@@ -28,7 +28,7 @@ from tests.conftest import create_database, database_url_as, drop_database
 from tests.documented import PAGES, Block, blocks
 
 SETTINGS = ("SET random_page_cost = 4", "SET random_page_cost = 1.1")
-SIZES = [5_000, pytest.param(51_000, marks=pytest.mark.wide)]
+SIZES = [2_500, pytest.param(51_000, marks=pytest.mark.wide)]
 """Evaluations of each of two large runs. With 51,000 the log has more than 500,000 events."""
 BESIDE = 60
 COUNTED = "events_ended_idx"
