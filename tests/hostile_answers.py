@@ -53,6 +53,6 @@ def hostile_answers(port: int) -> list[str]:
     return [
         *found,
         *(each.replace("{port}", str(port)) for each in _MORE),
-        "<b>" + "x" * 4_000_000,
+        "<b>" + "x" * 1_200_000,
         "<i>line\n" * 100_000,
     ]
