@@ -55,27 +55,21 @@ def verify(log: Attacked, run: str) -> tuple[int, str, dict[str, Any]]:
     return said.exit_code, said.output, json.loads(told.stdout)
 
 
-def test_a_run_is_proven_while_another_one_of_its_configuration_has_begun(log: Attacked) -> None:
+def test_a_run_is_proven_while_another_one_of_its_configuration_has_begun_which_counts_once_signed(
+    log: Attacked,
+) -> None:
     begin_another(log)
     code, said, told = verify(log, "2")
     assert (code, "attempt 2 of 2" in said, told["verdict"]) == (0, True, "genuine")
     assert f"as of the checkpoint of {log.recorded.sizes.other} events" in said
     assert told["checkpoint"] == log.recorded.sizes.other
 
-
-def test_evidence_is_exported_while_another_run_of_its_configuration_has_begun(
-    log: Attacked,
-) -> None:
-    begin_another(log)
     file = log.folder / "run.evidence"
     made = log.command("evidence", "export", "2", "-o", file, "--no-checkpoint")
     assert made.exit_code == 0, made.output
-    said = log.command("evidence", "verify", file, "--key", log.public_key)
-    assert (said.exit_code, "attempt 2 of 2" in said.output) == (0, True)
+    proven = log.command("evidence", "verify", file, "--key", log.public_key)
+    assert (proven.exit_code, "attempt 2 of 2" in proven.output) == (0, True)
 
-
-def test_once_the_other_run_is_signed_it_counts(log: Attacked) -> None:
-    begin_another(log)
     sign(log)
     assert as_of(log, PASSED).contents.attempts == 3
     # What an older checkpoint stands for is what it always stood for.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,14 @@ from failproof_es.ledger.edge import Tile
 from failproof_es.ledger.merkle import Frontier, perfect_root
 from failproof_es.ledger.note import SigningKey
 from failproof_es.store import ledger
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
 from tests.acceptance.attacks.conftest import tamper
 from tests.acceptance.attacks.world import Author, begin, cases, go_on
 from tests.acceptance.commands import invoke
+from tests.acceptance.recording import Recording, recorded_once
+from tests.conftest import as_administrator
 
 REPAIR = ("ledger", "repair", "--reason", "integrated twice by an old version")
 
@@ -87,21 +91,15 @@ class Log:
         )
 
 
-@pytest.fixture
-def log(store: Store, administrator: psycopg.Connection[Any], tmp_path: Path) -> Log:
+def record_whole(log: Log) -> None:
     """Two runs; 256 events are signed, the others are not in the tree yet."""
-    with store.connect() as connection:
-        origin = ledger.origin(connection)
-    key = log_key(origin, create=True)
-    log = Log(store, administrator, tmp_path, key, origin, tmp_path / "kept")
-    log.old_pub.write_text(f"{key.public}\n")
-    author = Author(store, key)
+    author = Author(log.store, log.key)
     begin(author)
-    with store.connect() as connection:
+    with log.store.connect() as connection:
         left = 256 - ledger.count_events(connection)
     author.store_prompts([*cases("filler"), *cases("more")][:left])
     author.sign()
-    with store.connect() as connection:
+    with log.store.connect() as connection:
         assert read_edge(connection).size == 256
         author.sign = lambda: signed_first  # type: ignore[method-assign]
         stored = ledger.newest_checkpoint(connection)
@@ -109,17 +107,90 @@ def log(store: Store, administrator: psycopg.Connection[Any], tmp_path: Path) ->
         signed_first = note.parse(stored.note)
     go_on(author)
     author.flush()
-    return log
 
 
-@pytest.fixture
-def hurt(log: Log) -> Log:
+def record_hurt(log: Log) -> None:
     """The tree holds the log again from its event 256 on, as old versions made it at 65,536."""
+    record_whole(log)
     with log.store.connect() as connection:
         rows = list(ledger.leaf_rows(connection))
     entries = [(row.position, row.leaf_hash or b"") for row in [*rows[:256], *rows]]
     for size in (300, 400, 512, 600, len(entries)):
         sign_over(log, entries[:size])
+
+
+def record_repaired(log: Log) -> None:
+    """A whole log with a new tree all the same."""
+    record_whole(log)
+    log.does("ledger", "checkpoint")
+    log.does(*REPAIR, "--force")
+    assert "genuine" in log.does("verify")
+
+
+RECORD = {"repaired": record_repaired, "hurt": record_hurt, "log": record_whole}
+
+
+def log_of(store: Store, administrator: psycopg.Connection[Any], folder: Path) -> Log:
+    """The log of `store`, whose first origin and public key are in the folder."""
+    origin = (folder / "origin").read_text()
+    key = log_key(origin, create=True)
+    return Log(store, administrator, folder, key, origin, folder / "kept")
+
+
+@pytest.fixture(scope="session")
+def recordings(
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[str], Recording]:
+    """The recording of the log that the fixture of this name begins with, made once."""
+
+    @cache
+    def recorded(name: str) -> Recording:
+        def record(url: str, folder: Path) -> None:
+            administrator = psycopg.connect(as_administrator(url), autocommit=True)
+            with administrator, Store(url) as store:
+                with store.connect() as connection:
+                    (folder / "origin").write_text(ledger.origin(connection))
+                log = log_of(store, administrator, folder)
+                log.old_pub.write_text(f"{log.key.public}\n")
+                RECORD[name](log)
+
+        return recorded_once(postgres_server, migrated_database, tmp_path_factory, record)
+
+    return recorded
+
+
+@pytest.fixture
+def template(
+    request: pytest.FixtureRequest,
+    migrated_database: str,
+    recordings: Callable[[str], Recording],
+    home: Path,
+    tmp_path: Path,
+) -> str:
+    """The database of a recording, whose files are in the home and the folder of the test."""
+    name = next((name for name in RECORD if name in request.fixturenames), None)
+    if name is None:
+        return migrated_database
+    recording = recordings(name)
+    recording.copy_files(home, tmp_path)
+    return recording.database
+
+
+@pytest.fixture
+def log(store: Store, administrator: psycopg.Connection[Any], tmp_path: Path) -> Log:
+    """As `record_whole` leaves it; for `hurt` and `repaired` as theirs does."""
+    return log_of(store, administrator, tmp_path)
+
+
+@pytest.fixture
+def hurt(log: Log) -> Log:
+    return log
+
+
+@pytest.fixture
+def repaired(log: Log) -> Log:
     return log
 
 

@@ -212,15 +212,6 @@ def about_the_log(found: dict[str, Any]) -> list[dict[str, Any]]:
     return [each for each in found["findings"] if each["kind"] != IN_BETWEEN]
 
 
-@pytest.fixture
-def repaired(log: Log) -> Log:
-    """A whole log with a new tree all the same."""
-    log.does("ledger", "checkpoint")
-    log.does(*REPAIR, "--force")
-    assert "genuine" in log.does("verify")
-    return log
-
-
 @pytest.mark.parametrize(("version", "topic"), [("-5", "'Scored'"), ("1", "repeat('x', 70000)")])
 def test_a_row_that_no_event_has_is_named_behind_a_repair_and_stops_the_next_one(
     repaired: Log, version: str, topic: str
@@ -281,7 +272,7 @@ NO_TILES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", NO_TILES.values(), ids=NO_TILES.keys())
-@pytest.mark.thinned(fast=2, whole=4)
+@pytest.mark.thinned(fast=2, whole=3)
 def test_what_is_no_tile_and_was_put_into_a_replaced_tree_is_named(
     repaired: Log, columns: dict[str, str]
 ) -> None:
