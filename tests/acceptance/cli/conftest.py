@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from failproof_es.store.embedded.server import EmbeddedServer
-from tests.acceptance.commands import completed, run
+from tests.acceptance.commands import completed, invoke, run
 from tests.acceptance.recording import Recording, recorded_once
 
 Program = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -115,13 +115,26 @@ def environment(database_url: str, tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def program(environment: dict[str, str], tmp_path: Path) -> Program:
-    """Run `failproof-es` with these arguments and return how it ended."""
+def process(environment: dict[str, str], tmp_path: Path) -> Program:
+    """Run `failproof-es` in a process of its own and return how it ended."""
 
-    def run_program(*arguments: object, **extra: str) -> subprocess.CompletedProcess[str]:
+    def run_process(*arguments: object, **extra: str) -> subprocess.CompletedProcess[str]:
         return completed([str(each) for each in arguments], environment | extra, cwd=tmp_path)
 
-    return run_program
+    return run_process
+
+
+@pytest.fixture
+def program(environment: dict[str, str], tmp_path: Path) -> Program:
+    """Run `failproof-es` in this process and return how it ended, as a process would tell it."""
+
+    def run_here(*arguments: object, **extra: str) -> subprocess.CompletedProcess[str]:
+        url = environment["FAILPROOF_ES_DATABASE_URL"]
+        words = [str(argument) for argument in arguments]
+        done = invoke(url, *words, cwd=tmp_path, **(environment | extra))
+        return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
+
+    return run_here
 
 
 def command(*arguments: object) -> list[str]:

@@ -19,7 +19,9 @@ COMMANDS = {
     "unknown option": (["runs", "--lmit", "3"], ["[unknown-option]", "--limit"]),
     "too many arguments": (["runs", "3"], ["[usage-error]"]),
     "options that exclude each other": (["audit", "--all"], ["[options-conflict]"]),
-    "unknown run number": (["show", "99"], ["[unknown-run]", "'99'", "failproof-es runs"]),
+    "unknown run number": (
+        ["show", "99"], ["[unknown-run]", "'99'", "runs 1 to 1", "failproof-es runs"]
+    ),
     "unknown run id": (
         ["resume", "3b9f1f6e-0b0a-4b55-9d0e-3f7c2f0c9a11"], ["[unknown-run]", "runs 1 to 1"]
     ),
@@ -52,7 +54,7 @@ def test_a_wrong_command_is_told(name: str, recorded_log: RecordedLog, tmp_path:
     assert recorded_log.fingerprint() == before
 
 
-@pytest.mark.parametrize("command", ["show", "resume", "results", "replay"])
+@pytest.mark.parametrize("command", ["show", "resume", "results", "replay", "log"])
 def test_the_latest_run_of_an_empty_log_is_told(command: str, store: Store, tmp_path: Path) -> None:
     done = invoke(store.url, command, "latest", cwd=tmp_path)
     check_paragraph(done, 2, "no run 'latest': no run exists yet", "failproof-es runs")

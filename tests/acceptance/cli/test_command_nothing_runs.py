@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 
 import pytest
 
 import failproof_es
 import projections
+from failproof_es.store.store import Store
 from tests.acceptance.cli.conftest import ModelServer, Program
 
 TRACE = "planted-trace"
@@ -31,6 +34,12 @@ STARTERS = {
 """Every module that can start a program, and which one."""
 MODULES = frozenset({"subprocess", "pty", "multiprocessing"})
 OF_OS = frozenset({"system", "popen", "posix_spawn", "posix_spawnp", "fork", "forkpty"})
+
+
+@pytest.fixture
+def database_url(store: Store) -> str:
+    """A database that has the schema already."""
+    return store.url
 
 
 def planted(folder: Path) -> dict[str, str]:
@@ -58,6 +67,13 @@ def planted(folder: Path) -> dict[str, str]:
     }
 
 
+CALLED_OR_NAMED = re.compile(
+    rf"(\b|_)({'|'.join(MODULES)})(\b|_)|\bos\s*\.\s*(exec|spawn|{'|'.join(OF_OS)})"
+    r"|\bfrom\s+os\s+import|(?<![.\w])(exec|eval|compile)\s*\("
+)
+"""What the text of a module has that `starts_programs` is true of: to parse all takes seconds."""
+
+
 def traces(*folders: Path) -> list[Path]:
     return [path for folder in folders for path in folder.rglob(f"*{TRACE}*")]
 
@@ -71,20 +87,20 @@ def test_commands_planted_everywhere_leave_no_trace(
     commands = planted(tmp_path)
     dataset = tmp_path / "dataset.toml"
     cases = []
-    for category in ("correctness", "safety", "posix"):
-        for name, command in commands.items():
-            prompt = f"{category}: {command}"
-            model_server.answers[prompt] = command
-            expected = "ls" if name in ("unfinished", "fenced") else command
-            cases.append(
-                "[[test_cases]]\n"
-                f"id = {json.dumps(f'{category} $(touch {tmp_path / TRACE}) {name}')}\n"
-                f"prompt = {json.dumps(prompt)}\n"
-                f"expected_command = {json.dumps(expected)}\n"
-                f"expected_alternatives = [{json.dumps(expected)}]\n"
-                f"notes = {json.dumps(command)}\nsetup_notes = {json.dumps(command)}\n"
-                f'category = "{category}"\nsafe = false\nposix_compliant = false\n'
-            )
+    categories = cycle(("correctness", "safety", "posix"))
+    for category, (name, command) in zip(categories, commands.items(), strict=False):
+        prompt = f"{category}: {command}"
+        model_server.answers[prompt] = command
+        expected = "ls" if name in ("unfinished", "fenced") else command
+        cases.append(
+            "[[test_cases]]\n"
+            f"id = {json.dumps(f'{category} $(touch {tmp_path / TRACE}) {name}')}\n"
+            f"prompt = {json.dumps(prompt)}\n"
+            f"expected_command = {json.dumps(expected)}\n"
+            f"expected_alternatives = [{json.dumps(expected)}]\n"
+            f"notes = {json.dumps(command)}\nsetup_notes = {json.dumps(command)}\n"
+            f'category = "{category}"\nsafe = false\nposix_compliant = false\n'
+        )
     dataset.write_text('version = "1.0.0"\n' + "\n".join(cases))
     (tmp_path / "run.yaml").write_text(
         json.dumps(
@@ -105,11 +121,9 @@ def test_commands_planted_everywhere_leave_no_trace(
         return done.stdout
 
     do("suites", "validate", "dataset.toml")
-    do("db", "init")
     do("start", "run.yaml")
     assert len(model_server.requests) == len(cases)
     do("replay", "latest")
-    do("results", "latest", "--json")
     do("results", "latest")
     do("results", "latest", "--shape", "evaluation-result")
     result = json.loads(do("results", "latest", "--shape", "evaluation-result", "--json"))
@@ -157,5 +171,8 @@ def names_a_starter(node: ast.AST) -> bool:
 
 @pytest.mark.slow
 def test_only_modules_that_are_known_for_it_start_programs() -> None:
-    found = {name for name, path in modules() if starts_programs(ast.parse(path.read_text()))}
-    assert found == set(STARTERS)
+    texts = {name: path.read_text() for name, path in modules()}
+    suspects = {name: text for name, text in texts.items() if CALLED_OR_NAMED.search(text)}
+    assert {name for name, text in suspects.items() if starts_programs(ast.parse(text))} == set(
+        STARTERS
+    )

@@ -33,29 +33,52 @@ def folder(store: Store, tmp_path: Path, mock_url: str) -> Path:
     return tmp_path
 
 
-def printed(store: Store, folder: Path, locale: str, *words: str) -> bytes:
+_SEVERAL = """
+import os, sys
+from failproof_es.cli import main
+for words in {commands!r}:
+    try:
+        main(list(words), prog_name="failproof-es")
+    except SystemExit as ended:
+        assert not ended.code, (words, ended.code)
+    sys.stdout.flush()
+    os.write(1, {end!r})
+"""
+_END = b"\0the end of a command\0"
+
+
+def printed(store: Store, folder: Path, locale: str, *commands: tuple[str, ...]) -> list[bytes]:
+    """What each of the commands prints, one after the other in one interpreter."""
     done = subprocess.run(
-        [sys.executable, "-m", "failproof_es.cli", *words],
+        [sys.executable, "-c", _SEVERAL.format(commands=commands, end=_END)],
         env={**environment(store.url), **LOCALES[locale]},
         cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=180, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert b"Error" not in done.stderr
-    return done.stdout
+    *outputs, rest = done.stdout.split(_END)
+    assert (len(outputs), rest) == (len(commands), b"")
+    return outputs
 
 
 @pytest.mark.parametrize("locale", wide_except(["C", "latin-1"], LOCALES))
 @pytest.mark.slow
 @pytest.mark.thinned(whole=1)
 def test_json_json_lines_and_csv_are_utf_8_bytes(locale: str, store: Store, folder: Path) -> None:
-    whole = printed(store, folder, locale, "results", "1", "--json")
+    whole, lines, rates, *others = printed(
+        store, folder, locale,
+        ("results", "1", "--json"),
+        ("results", "1", "--format", "jsonl"),
+        ("report", "1", "--format", "csv", "-o", "-"),
+        ("log", "--json"),
+        ("audit", "1", "--json"),
+        ("suites", "list", "suite.jsonl", "--json"),
+        ("show", "1", "--json"),
+    )  # fmt: skip
     assert "süß" in orjson.dumps(orjson.loads(whole)).decode("utf-8")
-    lines = printed(store, folder, locale, "results", "1", "--format", "jsonl")
     assert [orjson.loads(line) for line in lines.splitlines()] == orjson.loads(whole)
-    for words in (("log",), ("audit", "1"), ("suites", "list", "suite.jsonl"), ("show", "1")):
-        for line in printed(store, folder, locale, *words, "--json").decode("utf-8").splitlines():
-            assert "\\x" not in line
-    rates = printed(store, folder, locale, "report", "1", "--format", "csv", "-o", "-")
+    for output in others:
+        assert output and "\\x" not in output.decode("utf-8")
     assert any("süß" in row for row in csv.reader(io.StringIO(rates.decode("utf-8"))))
 
 
@@ -66,12 +89,15 @@ def test_json_json_lines_and_csv_are_utf_8_bytes(locale: str, store: Store, fold
 def test_a_table_shows_the_escape_of_what_the_terminal_lacks_and_goes_on(
     locale: str, store: Store, folder: Path
 ) -> None:
-    table = printed(store, folder, locale, "suites", "list", "suite.jsonl")
+    table, *others = printed(
+        store, folder, locale,
+        ("suites", "list", "suite.jsonl"),
+        *(("results", "1"), ("show", "1"), ("runs",), ("log",), ("--help",)),
+    )  # fmt: skip
     text = table.decode("latin-1" if locale == "latin-1" else "ascii")
     assert r"\u6771\u4eac" in text
     assert r"\U0001f60a" in text
-    for words in (("results", "1"), ("show", "1"), ("runs",), ("log",), ("--help",)):
-        assert printed(store, folder, locale, *words)
+    assert all(others)
 
 
 _POSTMASTER = """

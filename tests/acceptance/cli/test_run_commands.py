@@ -9,7 +9,6 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from failproof_es.dialects.shipped.failproof import classifier
 from failproof_es.store.store import Store
 from tests.acceptance.cli.conftest import (
     CASES,
@@ -42,11 +42,12 @@ def last_line(text: str) -> dict[str, Any]:
     return document
 
 
-def test_a_run_ends_with_a_table_of_results_and_says_what_to_try_next(
-    program: Program, configuration: Write, model_server: ModelServer
+def test_a_run_ends_with_a_table_a_file_of_its_results_and_what_to_try_next(
+    program: Program, configuration: Write, model_server: ModelServer, tmp_path: Path
 ) -> None:
     model_server.answers = {"1+1": "2"}
-    done = program("start", configuration(CASES))
+    output = {"file": {"path": str(tmp_path / "out" / "{timestamp}_{test_name}.jsonl")}}
+    done = program("start", configuration(CASES, output=output))
     assert done.returncode == 0, done.stderr
     assert "greet" in done.stdout and "sum" in done.stdout
     assert re.search(r"total\s+3\s+2\s+1\s+0\s+66\.7%", done.stdout)
@@ -60,19 +61,12 @@ def test_a_run_ends_with_a_table_of_results_and_says_what_to_try_next(
     said = ", ".join(f"`failproof-es {command}`" for command in following)
     assert f"next: {said}\n" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
-
-
-def test_json_ends_with_one_object_on_the_last_line(program: Program, configuration: Write) -> None:
-    done = program("start", configuration(CASES), "--json", "--quiet")
-    assert done.returncode == 0, done.stderr
-    summary = last_line(done.stdout)
-    assert summary["run_number"] == 1
-    assert summary["status"] == "completed"
-    assert summary["counts"] == {"planned": 3, "finished": 3, "scored": 3, "abandoned": 0}
-    assert summary["exit_code"] == 0
-    cases, unsigned = done.stderr.splitlines()
-    assert cases == "cases: suite.jsonl (3 cases)"
-    assert unsigned.startswith("this host has no key of the log, so it signs nothing")
+    assert "this host has no key of the log, so it signs nothing" in done.stderr
+    (file,) = (tmp_path / "out").iterdir()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_smoke\.jsonl", file.name)
+    header, *rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert header["metadata"]["run_number"] == 1
+    assert [row["case_id"] for row in rows] == ["greet-1", "greet-2", "sum-1"]
 
 
 def test_a_gate_that_is_not_met_is_exit_code_3(program: Program, configuration: Write) -> None:
@@ -100,7 +94,7 @@ def test_a_suite_with_a_defect_is_exit_code_2_and_nothing_is_sent(
 def test_why_a_run_stopped_is_said_to_those_who_want_no_progress_too(
     program: Program, configuration: Write, model_server: ModelServer
 ) -> None:
-    model_server.delay_s = 1.0
+    model_server.delay_s = 0.3
     hasty = ("execution.timeout_per_request_ms=100", "execution.retry_attempts=0")
     settings = [word for each in hasty for word in ("--set", each)]
     done = program("start", configuration(CASES), "--quiet", *settings)
@@ -108,18 +102,6 @@ def test_why_a_run_stopped_is_said_to_those_who_want_no_progress_too(
     assert "\nrun 1 failed: not one evaluation was answered" in done.stderr
     shown = program("show", "latest").stdout
     assert re.search(r"^cost +- *$", shown, re.MULTILINE), "what has no price has no cost"
-
-
-def test_what_a_model_says_cannot_steer_the_terminal(
-    program: Program, configuration: Write, model_server: ModelServer
-) -> None:
-    model_server.answers = {"say ok": HOSTILE}
-    program("start", configuration(CASES))
-    for arguments in (("results", 1), ("results", 1, "--json"), ("show", 1), ("log", 1)):
-        shown = program(*arguments).stdout
-        assert not set("\x1b\u202e\u200b\x9b") & set(shown), arguments
-    assert "\\x1b[2Jpwned\\u202e\\u200b\\x9b31m" in program("results", 1).stdout
-    assert json.loads(program("results", 1, "--json").stdout)[0]["raw_response"] == HOSTILE
 
 
 @pytest.mark.usefixtures("recorded")
@@ -153,36 +135,27 @@ def test_replay_agrees_with_the_record_and_shows_the_run_as_it_stood(program: Pr
     assert "1 finished of 3 planned" in program("replay", 1, "--as-of", first_score).stdout
 
 
-A_STRICTER_RULE = """
-import sys
-from failproof_es.cli import main
-from failproof_es.dialects.shipped.failproof import classifier
-
-by_the_old_rule = classifier._grade
-
-def graded(said, expected):
-    primary, details = by_the_old_rule(said, expected)
-    return ("fail" if said.text.startswith("2") else primary), details
-
-classifier._grade = graded
-main(sys.argv[1:])
-"""
-
-
 def test_replay_under_a_changed_rule_names_exactly_the_evaluations_that_differ(
     program: Program,
     configuration: Write,
     model_server: ModelServer,
-    environment: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cases = [(f"sum-{n}", f"what is {n}?", str(n)) for n in range(18, 33)]
     model_server.answers = {prompt: expected for _, prompt, expected in cases}
     assert program("start", configuration(cases)).returncode == 0
     asked = len(model_server.requests)
-    replayed = subprocess.run(
-        [sys.executable, "-c", A_STRICTER_RULE, "replay", "latest", "--json"],
-        env=environment, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    by_the_old_rule = classifier._grade
+
+    def by_a_stricter_rule(
+        reply: classifier._GradedReply, expected: str | None
+    ) -> tuple[str, dict[str, Any]]:
+        primary, details = by_the_old_rule(reply, expected)
+        return ("fail" if reply.text.startswith("2") else primary), details
+
+    with monkeypatch.context() as patched:
+        patched.setattr(classifier, "_grade", by_a_stricter_rule)
+        replayed = program("replay", "latest", "--json")
     assert replayed.returncode == 1, replayed.stderr
     report = json.loads(replayed.stdout)
     differing = [difference["case_id"] for difference in report["differences"]]
@@ -199,11 +172,16 @@ def log_lines(program: Program, *arguments: str) -> list[str]:
     return lines
 
 
-def test_the_log_carries_every_payload_exactly_as_stored(
+def test_what_a_model_says_steers_no_terminal_and_the_log_has_it_exactly_as_stored(
     program: Program, configuration: Write, model_server: ModelServer, database_url: str
 ) -> None:
     model_server.answers = {"say ok": HOSTILE}
     program("start", configuration(CASES))
+    for arguments in (("results", 1), ("results", 1, "--json"), ("show", 1), ("log", 1)):
+        shown = program(*arguments).stdout
+        assert not set("\x1b\u202e\u200b\x9b") & set(shown), arguments
+    assert "\\x1b[2Jpwned\\u202e\\u200b\\x9b31m" in program("results", 1).stdout
+    assert json.loads(program("results", 1, "--json").stdout)[0]["raw_response"] == HOSTILE
     lines = log_lines(program)
     with psycopg.connect(database_url) as connection:
         rows = connection.execute(
@@ -246,19 +224,16 @@ def test_the_log_is_filtered_by_type_stream_and_position(program: Program) -> No
     assert log_lines(program, "--since", "2999-01-01") == []
 
 
-def test_an_unknown_run_names_those_that_exist(program: Program, configuration: Write) -> None:
-    assert "no run exists yet" in program("show", "latest").stderr
-    program("start", configuration(CASES))
-    for arguments in (("show", 9), ("results", 9), ("replay", 9), ("log", 9), ("resume", 9)):
-        done = program(*arguments)
-        assert done.returncode == 2, arguments
-        assert "runs 1 to 1 exist" in done.stderr
+@pytest.mark.usefixtures("recorded")
+def test_runs_are_listed_page_by_page_the_newest_first(
+    program: Program, configuration: Write
+) -> None:
+    done = program("start", configuration(CASES), "--json", "--quiet")
+    assert (done.returncode, done.stderr) == (0, "cases: suite.jsonl (3 cases)\n")
+    summary = last_line(done.stdout)
+    assert (summary["run_number"], summary["status"], summary["exit_code"]) == (2, "completed", 0)
+    assert summary["counts"] == {"planned": 3, "finished": 3, "scored": 3, "abandoned": 0}
 
-
-def test_runs_lists_the_newest_first(program: Program, configuration: Write) -> None:
-    path = configuration(CASES)
-    program("start", path)
-    program("start", path)
     rows = json.loads(program("runs", "--json").stdout)
     assert [(row["run_number"], row["status"], row["finished"]) for row in rows] == [
         (2, "completed", 3),
@@ -267,33 +242,26 @@ def test_runs_lists_the_newest_first(program: Program, configuration: Write) -> 
     (passed,) = rows[0]["passed"]
     assert (passed["scored"], passed["rate"]) == (3, passed["passed"] / 3)
     assert rows[0]["cost_usd"] is None, "without a price nothing is known"
-    table = program("runs").stdout
-    assert f"{passed['passed']}/3 (" in table
-
-
-def test_runs_are_listed_page_by_page(program: Program, configuration: Write) -> None:
-    path = configuration(CASES)
-    for _ in range(3):
-        program("start", path, "--quiet")
+    assert f"{passed['passed']}/3 (" in program("runs").stdout
 
     def numbers(*arguments: str) -> tuple[list[int], str]:
         done = program("runs", "--json", *arguments)
         assert done.returncode == 0, done.stderr
         return [row["run_number"] for row in json.loads(done.stdout)], done.stderr
 
-    assert numbers("--limit", "2") == (
-        [3, 2],
-        "older runs: `failproof-es runs --limit 2 --before 2 --format json`\n",
+    assert numbers("--limit", "1") == (
+        [2],
+        "older runs: `failproof-es runs --limit 1 --before 2 --format json`\n",
     )
-    assert numbers("--limit", "2", "--before", "2") == ([1], "")
-    assert numbers("--limit", "3") == ([3, 2, 1], "")
-    assert numbers("--limit", "1", "--all") == ([3, 2, 1], "")
+    assert numbers("--limit", "1", "--before", "2") == ([1], "")
+    assert numbers("--limit", "2") == ([2, 1], "")
+    assert numbers("--limit", "1", "--all") == ([2, 1], "")
     assert numbers("--before", "1") == ([], "")
-    assert numbers("--before", str(2**63 - 1))[0] == [3, 2, 1]
+    assert numbers("--before", str(2**63 - 1))[0] == [2, 1]
     for wrong in ("0", str(2**63)):
         assert program("runs", "--before", wrong).returncode == 2
-    assert program("runs", "--limit", "2").stderr == (
-        "older runs: `failproof-es runs --limit 2 --before 2`\n"
+    assert program("runs", "--limit", "1").stderr == (
+        "older runs: `failproof-es runs --limit 1 --before 2`\n"
     )
     assert program("runs", "--before", "1").stderr == (
         "no run before 1; list the newest: `failproof-es runs`\n"
@@ -310,18 +278,6 @@ def test_an_empty_list_says_what_to_do_next(program: Program) -> None:
         assert done.stderr.startswith(words)
         assert len(done.stdout.splitlines()) <= 4, "the headings alone"
         assert program(*listing, "--json").stderr == ""
-
-
-def test_the_results_file_is_complete_and_names_its_run(
-    program: Program, configuration: Write, tmp_path: Path
-) -> None:
-    output = {"file": {"path": str(tmp_path / "out" / "{timestamp}_{test_name}.jsonl")}}
-    program("start", configuration(CASES, output=output))
-    (file,) = (tmp_path / "out").iterdir()
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_smoke\.jsonl", file.name)
-    header, *rows = [json.loads(line) for line in file.read_text().splitlines()]
-    assert header["metadata"]["run_number"] == 1
-    assert [row["case_id"] for row in rows] == ["greet-1", "greet-2", "sum-1"]
 
 
 def test_a_results_file_that_cannot_be_written_loses_no_result(

@@ -61,8 +61,8 @@ def test_help_lists_every_command_once_in_a_group() -> None:
         assert re.findall(r"^  ([\w-]+) ", listed, re.MULTILINE) == list(names)
 
 
-def test_without_a_command_it_shows_the_six_of_a_first_day(program: Program) -> None:
-    done = program()
+def test_without_a_command_it_shows_the_six_of_a_first_day(process: Program) -> None:
+    done = process()
     assert done.returncode == 0
     assert len(FIRST_DAY) == 6
     assert all(f"  {command} " in done.stdout for command, _ in FIRST_DAY)
@@ -76,8 +76,8 @@ def test_the_reference_in_the_docs_is_that_of_the_commands() -> None:
     )
 
 
-def test_the_version_is_that_of_the_package(program: Program) -> None:
-    done = program("--version")
+def test_the_version_is_that_of_the_package(process: Program) -> None:
+    done = process("--version")
     assert done.returncode == 0
     assert done.stdout.startswith("failproof-es ")
 
@@ -102,9 +102,9 @@ def test_the_version_is_that_of_the_package(program: Program) -> None:
     ids=" ".join,
 )
 def test_wrong_usage_is_exit_code_2_with_a_text(
-    arguments: tuple[str, ...], program: Program
+    arguments: tuple[str, ...], process: Program
 ) -> None:
-    done = program(*arguments)
+    done = process(*arguments)
     assert done.returncode == 2
     assert "rror: " in done.stderr
     assert "Traceback" not in done.stderr
@@ -124,9 +124,9 @@ def test_wrong_usage_is_exit_code_2_with_a_text(
     ids=lambda each: each if isinstance(each, str) else " ".join(each),
 )
 def test_a_mistyped_command_is_told_the_nearest_names(
-    arguments: tuple[str, ...], said: str, program: Program
+    arguments: tuple[str, ...], said: str, process: Program
 ) -> None:
-    done = program(*arguments)
+    done = process(*arguments)
     assert done.returncode == 2
     assert said in done.stderr
 
@@ -140,9 +140,9 @@ def test_a_word_of_other_tools_names_the_command_that_does_it(word: str) -> None
 
 @pytest.mark.parametrize("command", ["report", "export", "results"])
 def test_an_argument_that_no_record_could_hold_is_wrong_usage(
-    command: str, program: Program
+    command: str, process: Program
 ) -> None:
-    done = program(command, "1", "-o", os.fsdecode(b"x\xff.html"))
+    done = process(command, "1", "-o", os.fsdecode(b"x\xff.html"))
     assert (done.returncode, done.stdout) == (2, "")
     assert r"'x\udcff.html'" in done.stderr and "[not-utf8]" in done.stderr
 
@@ -153,50 +153,50 @@ def test_a_closed_output_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_an_unreachable_database_is_told_without_its_password(program: Program) -> None:
+def test_an_unreachable_database_is_told_without_its_password(process: Program) -> None:
     url = "postgresql://me:sesame@127.0.0.1:1/log"
     for arguments in (("runs", "--database-url", url), ("--database-url", url, "runs")):
-        done = program(*arguments)
+        done = process(*arguments)
         assert done.returncode == 2
         assert "[database-unreachable]" in done.stderr
         assert "sesame" not in done.stderr
-    done = program("db", "status", FAILPROOF_ES_DATABASE_URL=url)
+    done = process("db", "status", FAILPROOF_ES_DATABASE_URL=url)
     assert done.returncode == 1
     assert "postgresql://me:***@127.0.0.1:1/log" in done.stdout
-    assert "sesame" not in program("--debug", "--database-url", url, "runs").stderr
+    assert "sesame" not in process("--debug", "--database-url", url, "runs").stderr
 
 
-def test_the_status_and_the_url_of_a_database(program: Program, database_url: str) -> None:
-    assert program("db", "url").stdout.strip() == database_url
-    status = program("db", "status")
+def test_the_status_and_the_url_of_a_database(process: Program, database_url: str) -> None:
+    assert process("db", "url").stdout.strip() == database_url
+    status = process("db", "status")
     assert status.returncode == 0
     assert "external" in status.stdout
 
 
-def test_nothing_is_said_to_be_installed_that_cannot_be(program: Program) -> None:
-    done = program("models", "install", "gpt-9")
+def test_nothing_is_said_to_be_installed_that_cannot_be(process: Program) -> None:
+    done = process("models", "install", "gpt-9")
     assert (done.returncode, done.stderr.startswith("error: ")) == (2, True)
 
 
 def test_valid_suites_are_counted_and_every_defect_is_listed(
-    program: Program, tmp_path: Path
+    process: Program, tmp_path: Path
 ) -> None:
     good = tmp_path / "good.jsonl"
     good.write_text('{"case_id": "a-1", "suite_id": "a", "prompt": "hello"}\n')
-    done = program("suites", "validate", good)
+    done = process("suites", "validate", good)
     assert done.returncode == 0, done.stderr
     assert "failproof" in done.stdout and "1 case in 1 file" in done.stderr
     prompts = tmp_path / "prompts.jsonl"
     prompts.write_text(
         '{"prompt_id": "p", "content": "?", "category": "c", "expected_label": "borderline"}\n'
     )
-    done = program("suites", "validate", good, prompts)
+    done = process("suites", "validate", good, prompts)
     assert done.returncode == 0, done.stderr
     assert "promptguard" in done.stdout and "2 cases in 2 files" in done.stderr
-    nameless = program("prompts", "import", prompts, "--collection", " ")
+    nameless = process("prompts", "import", prompts, "--collection", " ")
     assert (nameless.returncode, "[empty-value]" in nameless.stderr) == (2, True)
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"case_id": "a-1", "suite_id": "a"}\nnonsense\n')
-    done = program("suites", "validate", good, bad)
+    done = process("suites", "validate", good, bad)
     assert done.returncode == 2
     assert "bad.jsonl:1" in done.stderr and "bad.jsonl:2" in done.stderr

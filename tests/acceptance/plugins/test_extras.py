@@ -56,18 +56,32 @@ sys.meta_path.insert(0, Absent())
 if {programs!r}:
     sysconfig.get_path = lambda *arguments, **settings: "/nowhere"
 from failproof_es.cli import main
-main({arguments!r}, prog_name="failproof-es")
+for arguments in {commands!r}:
+    try:
+        main(list(arguments), prog_name="failproof-es")
+    except SystemExit as ended:
+        code = ended.code or 0
+    sys.stderr.write(f"{end}{{code}}\\n")
 """
+_END = "end of a command: "
 
 
 def without(
     extras: tuple[str, ...], url: str, *arguments: str, cwd: Path
 ) -> subprocess.CompletedProcess[str]:
     """Run a command where nothing that the extras bring can be imported or run."""
+    (done,) = each_without(extras, url, arguments, cwd=cwd)
+    return done
+
+
+def each_without(
+    extras: tuple[str, ...], url: str, *commands: tuple[str, ...], cwd: Path
+) -> list[subprocess.CompletedProcess[str]]:
+    """The same with several commands, one after the other in one process; without their output."""
     modules = [name for extra in extras for name in EXTRAS[extra].modules]
     programs = [name for extra in extras for name in EXTRAS[extra].programs]
-    program = WITHOUT.format(modules=modules, programs=programs, arguments=list(arguments))
-    return subprocess.run(
+    program = WITHOUT.format(modules=modules, programs=programs, commands=commands, end=_END)
+    done = subprocess.run(
         [sys.executable, "-c", program],
         env=environment(url),
         cwd=cwd,
@@ -76,6 +90,13 @@ def without(
         timeout=180,
         check=False,
     )
+    assert done.returncode == 0, done.stderr
+    ended = re.findall(rf"(.*?)^{_END}(\d+)\n", done.stderr, re.DOTALL | re.MULTILINE)
+    assert len(ended) == len(commands), done.stderr
+    return [
+        subprocess.CompletedProcess(command, int(code), "", stderr)
+        for command, (stderr, code) in zip(commands, ended, strict=True)
+    ]
 
 
 def refused(done: subprocess.CompletedProcess[str], extra: str) -> None:
@@ -122,21 +143,19 @@ def configured(folder: Path, base_url: str, dialect: str) -> None:
 def test_the_base_install_runs_cases(store: Store, mock_url: str, tmp_path: Path) -> None:
     write_suite(tmp_path, 3)
     write_configuration(tmp_path, mock_url)
-    every = tuple(EXTRAS)
-    done = without(every, store.url, "start", "run.yaml", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    commands = (
+        ("start", "run.yaml"),
+        ("show", "latest"),
+        ("results", "latest"),
+        ("replay", "latest"),
+        ("diff", "latest", "latest"),
+        ("verify",),
+        ("validate", "run.yaml"),
+        ("suites", "validate", "suite.jsonl"),
+    )
+    for done in each_without(tuple(EXTRAS), store.url, *commands, cwd=tmp_path):
+        assert done.returncode == 0, done
     assert sent(store) == 3
-    for arguments in (
-        ["show", "latest"],
-        ["results", "latest"],
-        ["replay", "latest"],
-        ["diff", "latest", "latest"],
-        ["verify"],
-        ["validate", "run.yaml"],
-        ["suites", "validate", "suite.jsonl"],
-    ):
-        done = without(every, store.url, *arguments, cwd=tmp_path)
-        assert done.returncode == 0, (arguments, done.stderr)
 
 
 @pytest.mark.slow
@@ -196,8 +215,8 @@ def test_the_embedded_model_names_its_extra(store: Store, tmp_path: Path) -> Non
     write_suite(tmp_path, 1)
     local = [{"provider": "local", "model": "smollm2"}]
     write_configuration(tmp_path, "", models=local)
-    for command in ("validate", "start"):
-        done = without(("local",), store.url, command, "run.yaml", cwd=tmp_path)
+    commands = (("validate", "run.yaml"), ("start", "run.yaml"))
+    for done in each_without(("local",), store.url, *commands, cwd=tmp_path):
         refused(done, "local")
     assert sent(store) == 0
 

@@ -46,7 +46,7 @@ def events(store: Store, topic: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_an_installed_scorer_counts_in_the_run_and_in_its_replay(
+def test_an_installed_scorer_counts_in_the_run_and_its_replay_and_is_missed_where_it_is_gone(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configured(
@@ -81,6 +81,16 @@ def test_an_installed_scorer_counts_in_the_run_and_in_its_replay(
     differs = invoke(store.url, "replay", "1", "--format", "json", cwd=tmp_path)
     assert differs.exit_code != 0 and "letters:all" in differs.output
 
+    monkeypatch.undo()
+    look_again()
+    replayed = invoke(store.url, "replay", "1", cwd=tmp_path)
+    assert replayed.exit_code == 2
+    problem = r"scorer 'letters' .*their-letters 1\.0, not installed.*\[plugin-not-installed\]"
+    assert re.search(problem, replayed.output)
+    assert invoke(store.url, "show", "1", cwd=tmp_path).exit_code == 0
+    again = ("report", "1", "--format", "json", "-o", "again.json")
+    assert invoke(store.url, *again, cwd=tmp_path).exit_code == 0
+
 
 def test_a_scorer_that_is_not_installed_is_told_before_anything_is_sent(
     store: Store, tmp_path: Path
@@ -94,20 +104,3 @@ def test_a_scorer_that_is_not_installed_is_told_before_anything_is_sent(
     assert re.search(problem, done.output)
     with store.connect() as connection:
         assert list(find(connection, topics=["RunStarted"])) == []
-
-
-def test_a_run_whose_scorer_is_gone_says_so_where_it_is_needed(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    configured(
-        tmp_path, model("v1"), grading={"scorers": ["letters"]}, gates={"max_unscored_rate": 1}
-    )
-    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
-    monkeypatch.undo()
-    look_again()
-    replayed = invoke(store.url, "replay", "1", cwd=tmp_path)
-    assert replayed.exit_code == 2
-    problem = r"scorer 'letters' .*their-letters 1\.0, not installed.*\[plugin-not-installed\]"
-    assert re.search(problem, replayed.output)
-    assert invoke(store.url, "show", "1", cwd=tmp_path).exit_code == 0
-    assert invoke(store.url, "report", "1", "--format", "json", cwd=tmp_path).exit_code == 0
