@@ -35,7 +35,7 @@ READERS = [
     ("log", "2", "--format", "jsonl"),
 ]
 TO_BE_READ = [
-    *[odd for odd in IMPOSSIBLE if odd.name not in ("lowest version", "topic 100 MB")],
+    *[odd for odd in IMPOSSIBLE if odd.name not in ("lowest version", "topic 10 MB")],
     *[odd for odd in CHANGED if odd.name in ("topic not UTF-8", "state empty", "state not UTF-8")],
     Odd("state deep", "state", "convert_to(repeat('[', 100000), 'UTF8')", ""),
     Odd("recorded at infinity", "recorded_at", "'infinity'", ""),
@@ -48,7 +48,7 @@ _AT_ONCE = (IMPOSSIBLE[0], IMPOSSIBLE[3], CHANGED[3], TO_BE_READ[-1])
 
 @pytest.mark.slow
 @pytest.mark.parametrize("odd", slow_except(_AT_ONCE, TO_BE_READ), ids=of)
-@pytest.mark.thinned(fast=4, whole=8)
+@pytest.mark.thinned(fast=3, whole=4)
 def test_every_command_that_reads_such_a_row_ends_with_words(log: Attacked, odd: Odd) -> None:
     """Once where the tree has the event, and once behind it."""
     for position in (log.event("Scored", PASSED, 7).position, log.rows()[-1].position):
@@ -81,6 +81,7 @@ def started(log: Attacked, mock_url: str) -> Iterator[Attacked]:
     ),
     ids=of,
 )
+@pytest.mark.thinned(whole=3)
 def test_a_run_on_a_log_with_such_a_row_ends_and_says_that_the_log_could_not_be_signed(
     started: Attacked, odd: Odd
 ) -> None:

@@ -111,7 +111,7 @@ def test_a_check_finds_a_class_and_imports_nothing(
         ("Absent", "Absent"),
     ],
 )
-@pytest.mark.thinned(fast=3, whole=6)
+@pytest.mark.thinned(fast=3, whole=3)
 def test_what_is_no_client_is_refused_without_being_called(
     store: Store, folder: Path, command: tuple[str, ...], name: str, why: str
 ) -> None:
