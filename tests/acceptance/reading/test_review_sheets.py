@@ -5,25 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from failproof_es.events import Reviewed
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.reading.reader import find
 from failproof_es.store.store import Store
-from tests.acceptance.commands import invoke, mock_server
+from tests.acceptance.commands import invoke
 from tests.acceptance.reading.test_review import MET, review, reviewable, reviewed, status
+from tests.acceptance.recording import Recording, recorded_once
 
 Rows = list[dict[str, str]]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with mock_server(0, "tests.servers.judging_server") as url:
-        yield url
 
 
 class Desk:
@@ -50,9 +46,30 @@ class Desk:
         return invoke(url, "review", verb, "latest", name, *options, cwd=self._folder)
 
 
+@pytest.fixture(scope="module")
+def recording(
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    judging_url: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Recording:
+    """A run of two cases, which nobody has reviewed."""
+
+    def record(url: str, folder: Path) -> None:
+        with Store.open(url) as store:
+            reviewable(store, folder, judging_url, "One?", "Two?")
+
+    return recorded_once(postgres_server, migrated_database, tmp_path_factory, record)
+
+
 @pytest.fixture
-def desk(store: Store, server: str, tmp_path: Path) -> Desk:
-    reviewable(store, tmp_path, server, "One?", "Two?")
+def template(recording: Recording) -> str:
+    return recording.database
+
+
+@pytest.fixture
+def desk(recording: Recording, store: Store, home: Path, tmp_path: Path) -> Desk:
+    recording.copy_files(home, tmp_path)
     return Desk(store, tmp_path)
 
 
@@ -103,6 +120,14 @@ def test_a_sheet_is_imported_for_the_reviewer_it_was_made_for(
     store: Store, desk: Desk, tmp_path: Path
 ) -> None:
     rows = desk.export("empty.csv", "ann")
+    text = overall(rows, "RT-0")["text"]
+    assert text.startswith("user:") and "\n\nmodel under test:\n" in text, (
+        "which turns are scripted"
+    )
+    shown = review(store, tmp_path, "quit\n", "--reviewer", "ann").stdout
+    assert "\nmodel under test:\n" in shown
+    assert "must not do: did it happen?" in review(store, tmp_path, "happened\nquit\n").stdout
+    assert [row["reviewed"] for row in status(store, tmp_path)["reviewers"]] == []
     for row in rows:
         row["verdict"] = "pass" if row["item"] == "overall" else ""
     refused = desk.submit("handed.csv", rows, "carl")
@@ -165,15 +190,3 @@ def test_blindness_comes_from_the_record_of_the_export(store: Store, desk: Desk)
     ):
         refused = desk.submit("filled.csv", with_sheet(blind, sheet), "ann")
         assert refused.exit_code == 2 and re.search(pattern, refused.stderr), refused.stderr
-
-
-def test_a_reviewer_sees_which_turns_the_case_scripted(
-    store: Store, desk: Desk, tmp_path: Path
-) -> None:
-    rows = desk.export("r.csv", "ann")
-    text = overall(rows, "RT-0")["text"]
-    assert text.startswith("user:") and "\n\nmodel under test:\n" in text
-    shown = review(store, tmp_path, "quit\n", "--reviewer", "ann").stdout
-    assert "\nmodel under test:\n" in shown
-    assert "must not do: did it happen?" in review(store, tmp_path, "happened\nquit\n").stdout
-    assert [row["reviewed"] for row in status(store, tmp_path)["reviewers"]] == []
