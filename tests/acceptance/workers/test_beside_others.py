@@ -15,7 +15,14 @@ from failproof_es.cli.commands.local_workers import LocalWorkers
 from failproof_es.models.trust.permissions import Permissions
 from failproof_es.problems import InvalidInput
 from failproof_es.store.store import Store
-from tests.acceptance.commands import begin, mock_server, run, write_configuration, write_suite
+from tests.acceptance.commands import (
+    begin,
+    hurry,
+    mock_server,
+    run,
+    write_configuration,
+    write_suite,
+)
 from tests.acceptance.workers.processes import (
     begin_worker,
     count,
@@ -25,7 +32,7 @@ from tests.acceptance.workers.processes import (
     wait_until,
 )
 
-CASES = 200
+CASES = 80
 
 
 @pytest.mark.slow
@@ -34,7 +41,7 @@ CASES = 200
 def test_ctrl_c_on_the_run_pauses_it_unless_a_worker_elsewhere_drives_it(
     store: Store, tmp_path: Path, workers: ExitStack, elsewhere: str
 ) -> None:
-    with mock_server(latency_ms=600) as url:
+    with mock_server(latency_ms=1_000) as url:
         write_suite(tmp_path, CASES)
         slowly(tmp_path, url)
         assert run(store.url, "start", "run.yaml", "--detach", cwd=tmp_path).returncode == 0
@@ -43,7 +50,7 @@ def test_ctrl_c_on_the_run_pauses_it_unless_a_worker_elsewhere_drives_it(
         process = begin(store.url, "resume", "1", "--workers", "2", cwd=tmp_path)
         workers.callback(process.wait)
         wait_until(store, "WorkerJoined", 2)
-        wait_until(store, "Scored", 20)
+        wait_until(store, "Scored", count(store, "Scored") + 4)
         if elsewhere == "was killed":
             os.killpg(other.pid, signal.SIGKILL)
             other.wait()
@@ -54,6 +61,7 @@ def test_ctrl_c_on_the_run_pauses_it_unless_a_worker_elsewhere_drives_it(
             assert count(store, "RunPaused") == 1, said.decode()
         else:
             assert "run 1 goes on: workers elsewhere drive it" in said.decode()
+            hurry(url)
             end_of(other)
             assert (count(store, "RunPaused"), count(store, "RunSealed")) == (0, 1)
             require_exactly_once(store, url, cases=CASES)
