@@ -52,13 +52,10 @@ def as_user(url: str, name: str) -> str:
 @pytest.mark.parametrize(
     "command",
     [
-        ("runs",),
         ("runs", "--json"),
         ("show", "latest"),
         ("results", "1", "--format", "jsonl"),
         ("replay", "1", "--as-of", "12"),
-        ("replay", "1"),
-        ("log",),
         ("log", "1", "--format", "jsonl"),
         ("audit", "1"),
         ("projections", "status"),
@@ -105,7 +102,7 @@ def test_where_the_database_itself_is_read_only_files_are_written_all_the_same(
 ) -> None:
     options = "-c default_transaction_read_only=on"
     url = f"{recorded_log.url}{'&' if '?' in recorded_log.url else '?'}options={quote(options)}"
-    done = invoke(url, "report", "1", "-o", "file", cwd=tmp_path)
+    done = invoke(url, "results", "1", "--junit", "file", cwd=tmp_path)
     assert done.exit_code == 0, done.output
     assert "not on record" in done.stderr and (tmp_path / "file").stat().st_size > 0
 
@@ -141,8 +138,8 @@ def test_a_login_that_was_granted_the_writers_role_runs_and_projects(
     write_suite(tmp_path, 3)
     write_configuration(tmp_path, mock_url)
     url = as_user(store.url, engineer)
-    done = run(url, "start", "run.yaml", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = invoke(url, "start", "run.yaml", cwd=tmp_path)
+    assert done.exit_code == 0, done.stderr
     assert "warning" not in done.stderr
     with store.connect() as connection:
         row = connection.execute("SELECT count(*) FROM projections.run_results").fetchone()
@@ -179,7 +176,9 @@ def test_the_status_says_which_layers_are_missing(
     assert names == ["least privilege", "guarded schema"]
 
 
-def test_an_empty_database_has_no_layer_until_db_init(database_url: str, tmp_path: Path) -> None:
+def test_an_empty_database_has_no_layer_and_an_older_schema_stays_until_db_init(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     facts = status(database_url, tmp_path)
     assert facts["schema"] == "absent"
     assert len(facts["missing_layers"]) == 6
@@ -189,14 +188,7 @@ def test_an_empty_database_has_no_layer_until_db_init(database_url: str, tmp_pat
     assert told["migrations"][0] == "0001_baseline"
     assert told["problems"] == []
     assert told["schema"] == "current"
-    assert invoke(database_url, "db", "init", cwd=tmp_path).exit_code == 0
-
-
-def test_an_older_schema_is_upgraded_by_db_init_alone(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     shipped = migration.migrations()
-    assert invoke(database_url, "db", "init", cwd=tmp_path).exit_code == 0
     later = migration.Migration(9999, "later", "SELECT 1")
     monkeypatch.setattr(migration, "migrations", lambda: [*shipped, later])
     refused = invoke(database_url, "runs", cwd=tmp_path)
@@ -204,7 +196,8 @@ def test_an_older_schema_is_upgraded_by_db_init_alone(
     assert "older version" in refused.stderr and "db init" in refused.stderr
     assert "[schema-not-current]" in refused.stderr
     assert status(database_url, tmp_path)["schema"] == "outdated"
-    assert invoke(database_url, "db", "init", cwd=tmp_path).exit_code == 0
+    for _ in range(2):  # the second one finds everything there
+        assert invoke(database_url, "db", "init", cwd=tmp_path).exit_code == 0
     assert invoke(database_url, "runs", cwd=tmp_path).exit_code == 0
 
 

@@ -119,11 +119,16 @@ def public_key(does: Does) -> str:
 # -- the log's key -----------------------------------------------------------------------------
 
 
-def test_an_empty_key_is_told_by_start_and_made_anew_by_db_init_alone(
+def test_an_unusable_or_empty_key_is_told_by_start_and_an_empty_one_made_anew_by_db_init_alone(
     does: Does, keys: Path
 ) -> None:
-    """A file with nothing in it: an interrupted copy, a power cut."""
+    """Half a key, and a file with nothing in it: an interrupted copy, a power cut."""
     key = keys.with_name(f"{keys.name}.key")
+    key.write_text("PRIVATE+KEY+half")
+    key.chmod(0o600)
+    said = does("start", "run.yaml").stderr
+    assert "warning: the log could not be signed" in said
+    assert str(key) in said and "[signing-key-unusable]" in said
     key.write_bytes(b"")
     keys.with_name(f"{keys.name}.key.pub").write_bytes(b"")
     warned = does("start", "run.yaml").stderr
@@ -148,15 +153,6 @@ def test_a_disk_that_is_full_leaves_no_key_behind(does: Does, full_disk: Path) -
     assert MADE in does(*DB_INIT, **given).stderr
     does("ledger", "checkpoint", **given)
     assert "signed: 0" not in does("verify", **given).stdout
-
-
-def test_a_key_that_cannot_be_used_is_told_by_start(does: Does, keys: Path) -> None:
-    key = keys.with_name(f"{keys.name}.key")
-    key.write_text("PRIVATE+KEY+half")
-    key.chmod(0o600)
-    said = does("start", "run.yaml").stderr
-    assert "warning: the log could not be signed" in said
-    assert str(key) in said and "[signing-key-unusable]" in said
 
 
 @pytest.mark.usefixtures("run")
@@ -195,26 +191,29 @@ def read_only(path: Path, *_: object) -> None:
 
 
 @pytest.mark.usefixtures("run")
-@pytest.mark.parametrize(
-    ("suffix", "command", "code"),
-    [
-        ("key", "start run.yaml", 0),
-        ("key", "ledger checkpoint", 2),
+def test_a_pipe_in_the_place_of_a_file_of_ours_is_told_and_not_waited_for(
+    does: Does, keys: Path
+) -> None:
+    for suffix, command, code in (
         ("key.pub", "verify", 2),
         ("checkpoint", "verify", 2),
         ("checkpoint", "ledger watch", 2),
-        ("checkpoint", "start run.yaml", 0),
         ("verified", "verify --incremental", 2),
-    ],
-)
-def test_a_pipe_in_the_place_of_a_file_of_ours_is_told_and_not_waited_for(
-    suffix: str, command: str, code: int, does: Does, keys: Path
-) -> None:
-    kept = keys.with_name(f"{keys.name}.{suffix}")
-    kept.unlink(missing_ok=True)
-    os.mkfifo(kept)
-    with not_waiting(kept):
-        assert "not a regular file" in does(*command.split(), code=code).stderr
+        ("key", "ledger checkpoint", 2),
+        ("checkpoint", "start run.yaml", 0),
+        ("key", "start run.yaml", 0),
+    ):
+        kept = keys.with_name(f"{keys.name}.{suffix}")
+        before = kept.read_bytes() if kept.exists() else None
+        kept.unlink(missing_ok=True)
+        os.mkfifo(kept, 0o600)
+        with not_waiting(kept):
+            told = does(*command.split(), code=code).stderr
+        assert "not a regular file" in told, (suffix, command)
+        kept.unlink()
+        if before is not None:
+            kept.touch(0o600)
+            kept.write_bytes(before)
 
 
 @contextlib.contextmanager

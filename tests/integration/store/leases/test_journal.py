@@ -91,9 +91,9 @@ def test_a_lost_lease_fails_its_own_appends_alone(
     take_over(store, held[2], held[5])
     streams = [uuid4() for _ in held]
     appends: list[tuple[Any, Any]] = [
-        (an_event(streams[n % SHARDS], n // SHARDS + 1), held[n % SHARDS]) for n in range(600)
+        (an_event(streams[n % SHARDS], n // SHARDS + 1), held[n % SHARDS]) for n in range(240)
     ]
-    appends.insert(300, (an_event(), None))
+    appends.insert(120, (an_event(), None))
 
     async def work(journal: Journal) -> None:
         outcomes = await at_once(journal, appends)
@@ -109,9 +109,9 @@ def test_a_lost_lease_fails_its_own_appends_alone(
     with_journal(store, work)
     with store.connect() as connection:
         rows = [(row.stream_id, row.version) for row in read_after(connection, 0, 1000)]
-    assert len(rows) == 402
+    assert len(rows) == 162
     for stream in (streams[0], streams[1], streams[3], streams[4]):
-        assert [v for s, v in rows if s == stream] == list(range(1, 101)), "in their order"
+        assert [v for s, v in rows if s == stream] == list(range(1, 41)), "in their order"
     assert len(statements) < 40, "not one for each append"
 
 
@@ -183,7 +183,7 @@ def test_a_lease_that_ended_and_was_claimed_again_loses_no_append(store: Store) 
                     await asyncio.sleep(0.01)  # without it every append meets a new epoch
 
             renewing = asyncio.create_task(renew())
-            while appended < 100 or (lease.epoch <= 5 and not renewing.done()):
+            while appended < 40 or (lease.epoch <= 5 and not renewing.done()):
                 await journal.append(an_event(), lease=lease)
                 appended += 1
             renewing.cancel()

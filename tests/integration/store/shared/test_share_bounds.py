@@ -37,11 +37,11 @@ def a_worker(store: Store, holder: str) -> None:
     Presence(store, uuid4(), holder, {}).tell()
 
 
-@pytest.mark.parametrize("seconds", [60.5, 1e9, inf, nan, -1.0])
-def test_a_share_lasts_a_minute_at_most(store: Store, state: SharedState, seconds: float) -> None:
+def test_a_share_lasts_a_minute_at_most(store: Store, state: SharedState) -> None:
     a_worker(store, "me")
-    with pytest.raises(psycopg.errors.InvalidParameterValue, match="at most 60"):
-        DatabaseShares(state, "me").exchange(KEY, LIMITS, uuid4(), WANTED, seconds)
+    for seconds in (60.5, 1e9, inf, nan, -1.0):
+        with pytest.raises(psycopg.errors.InvalidParameterValue, match="at most 60"):
+            DatabaseShares(state, "me").exchange(KEY, LIMITS, uuid4(), WANTED, seconds)
     with store.connect() as connection:
         assert list_shares(connection) == []
 
