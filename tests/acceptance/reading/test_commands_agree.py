@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,7 @@ def require_alike(details: dict[str, Any], facts: dict[str, Any]) -> None:
             assert row[name] == of["counts"][name], (row["model"], name)
 
 
-def test_the_live_display_ends_with_the_numbers_of_the_summary(
+def test_the_live_display_ends_with_the_numbers_of_the_summary_and_results_have_pages(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
     mixed(tmp_path, mock_url)
@@ -113,6 +114,11 @@ def test_the_live_display_ends_with_the_numbers_of_the_summary(
     assert silent["cost_usd"] is None and facts["spending"]["cost_usd"] is None
     assert facts["spending"]["input_tokens"] > 0 and facts["spending"]["input_tokens_unknown"] == 6
     assert (done.stdout.splitlines()[-1].count('"abandoned":4'), counts["retries"]) == (1, 5)
+    assert set(facts["accuracy"].values()) == {None}, "of several models there is no one number"
+    found = {row["model"]: row["accuracy"]["by_case"] for row in facts["by_model"]}
+    assert found == {"mock": 0.75, "silent": pytest.approx(5 / 6)}
+    require_pages(store, tmp_path)
+    require_refused_pages(store, tmp_path)
 
 
 @pytest.mark.slow
@@ -125,6 +131,7 @@ def test_a_run_that_was_killed_and_resumed_says_live_what_its_summary_says(
         seen = "SELECT count(*) FROM failproof.event_log WHERE event_type = 'ErrorRecorded'"
         while connection.execute(seen).fetchone() == (0,):
             assert process.poll() is None
+            time.sleep(0.05)
     kill_group(process)
     done = invoke(store.url, "resume", 1, "--json", cwd=tmp_path)
     assert done.exit_code == 0, done.output
@@ -162,17 +169,6 @@ def test_the_table_at_the_end_show_and_runs_use_one_word_for_each_thing(
     assert junit.exit_code == 0
     (suite,) = ET.parse(tmp_path / "out.xml").findall("./testsuite[@name='s']")
     assert (suite.get("failures"), suite.get("errors")) == ("2", "4")
-
-
-def test_what_several_models_came_to_is_never_one_number(
-    store: Store, mock_url: str, tmp_path: Path
-) -> None:
-    mixed(tmp_path, mock_url)
-    invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
-    facts = shown(store, tmp_path)
-    assert set(facts["accuracy"].values()) == {None}
-    found = {row["model"]: row["accuracy"]["by_case"] for row in facts["by_model"]}
-    assert found == {"mock": 0.75, "silent": pytest.approx(5 / 6)}
 
 
 def test_what_a_run_cost_stays_what_its_recorded_prices_make_it(
@@ -240,26 +236,23 @@ def pages(store: Store, folder: Path, *arguments: object) -> tuple[list[str], st
     return done.stdout.splitlines(), done.stderr
 
 
-def test_results_come_in_pages_that_add_up_to_all(
-    store: Store, mock_url: str, tmp_path: Path
-) -> None:
-    mixed(tmp_path, mock_url)
-    invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
-    whole, _ = pages(store, tmp_path)
-    first, told = pages(store, tmp_path, "--limit", 5)
+def require_pages(store: Store, folder: Path) -> None:
+    """Results come in pages that add up to all."""
+    whole, _ = pages(store, folder)
+    first, told = pages(store, folder, "--limit", 5)
     assert "9 more: `failproof-es results 1 --limit 5 --after 5 --format jsonl`" in told
-    second, told = pages(store, tmp_path, "--limit", 5, "--after", 5)
+    second, told = pages(store, folder, "--limit", 5, "--after", 5)
     assert "4 more: `failproof-es results 1 --limit 5 --after 10 --format jsonl`" in told
-    third, told = pages(store, tmp_path, "--limit", 5, "--after", 10)
+    third, told = pages(store, folder, "--limit", 5, "--after", 10)
     assert " more: " not in told
     assert [*first, *second, *third] == whole and len(whole) == 14
-    assert pages(store, tmp_path, "--after", 12)[0] == whole[12:]
-    assert pages(store, tmp_path, "--after", 14) == ([], "")
-    ended = invoke(store.url, "results", 1, "--after", 14, cwd=tmp_path)
+    assert pages(store, folder, "--after", 12)[0] == whole[12:]
+    assert pages(store, folder, "--after", 14) == ([], "")
+    ended = invoke(store.url, "results", 1, "--after", 14, cwd=folder)
     assert ended.stderr == (
         "14 is the last place in the plan; print all results: `failproof-es results 1`\n"
     )
-    table = invoke(store.url, "results", 1, "--limit", 2, "--after", 1, cwd=tmp_path).stdout
+    table = invoke(store.url, "results", 1, "--limit", 2, "--after", 1, cwd=folder).stdout
     assert re.findall(r"case-\d+", table) == ["case-0", "case-1"]
 
 
@@ -272,11 +265,9 @@ REFUSED: tuple[tuple[tuple[object, ...], str], ...] = (
 )
 
 
-def test_a_page_that_there_is_not_is_refused(store: Store, mock_url: str, tmp_path: Path) -> None:
-    mixed(tmp_path, mock_url)
-    invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+def require_refused_pages(store: Store, folder: Path) -> None:
     for arguments, said in REFUSED:
-        done = invoke(store.url, "results", 1, *arguments, cwd=tmp_path)
+        done = invoke(store.url, "results", 1, *arguments, cwd=folder)
         assert (done.exit_code, done.stdout) == (2, ""), (arguments, done.output)
         assert said in done.stderr, arguments
-    assert not (tmp_path / "out.xml").exists()
+    assert not (folder / "out.xml").exists()
