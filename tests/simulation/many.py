@@ -9,7 +9,7 @@ from tests.simulation.history import History
 from tests.simulation.invariants import violations
 from tests.simulation.workers import WorkersHistory
 
-HISTORIES = 320
+HISTORIES = 200
 """So many are in the slow set of tests."""
 FAST = 120
 """The first of them are in the fast set. Each mutation is found within the first 100."""

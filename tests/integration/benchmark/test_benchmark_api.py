@@ -72,6 +72,14 @@ class Heard:
     def of(self, event: BenchmarkEvent) -> list[Notice]:
         return [notice for notice in self.notices if notice.event is event]
 
+    def streamed(self) -> dict[tuple[str, str], str]:
+        """What was streamed of each answer, by its task and model."""
+        said: dict[tuple[str, str], str] = {}
+        for notice in self.of(BenchmarkEvent.STREAMING_RESULT):
+            key = (notice.task_id, notice.model_name)
+            said[key] = said.get(key, "") + notice.text
+        return said
+
 
 def run_through(parts: BenchmarkParts) -> tuple[int, Heard]:
     """Choose, begin, and wait for the end."""
@@ -83,17 +91,21 @@ def run_through(parts: BenchmarkParts) -> tuple[int, Heard]:
     return run_id, heard
 
 
-def test_a_benchmark_runs_from_choosing_to_its_last_judgement(
-    parts: BenchmarkParts, store: Store, server: Server
+def test_a_benchmark_runs_from_choosing_to_its_report(
+    configured: Configured, store: Store, server: Server, tmp_path: Path
 ) -> None:
-    assert parts.benchmark.list_models() == ["alpha", "beta", "judge"]
-    run_id, heard = run_through(parts)
-    assert run_id == 1
-    assert parts.benchmark.get_progress() == {
-        "total_tasks": 6.0, "completed_tasks": 6.0, "percent_complete": 100.0,
-        "answered_tasks": 6.0, "judged_tasks": 6.0, "failed_tasks": 0.0,
-    }  # fmt: skip
-    results = parts.data.load_results(run_id, TaskStatus.JUDGEMENT_COMPLETED)
+    with open_benchmark(
+        configured().path, store.url, follow=False, reports=tmp_path / "reports"
+    ) as parts:
+        assert parts.benchmark.list_models() == ["alpha", "beta", "judge"]
+        run_id, heard = run_through(parts)
+        assert run_id == 1
+        assert parts.benchmark.get_progress() == {
+            "total_tasks": 6.0, "completed_tasks": 6.0, "percent_complete": 100.0,
+            "answered_tasks": 6.0, "judged_tasks": 6.0, "failed_tasks": 0.0,
+        }  # fmt: skip
+        results = parts.data.load_results(run_id, TaskStatus.JUDGEMENT_COMPLETED)
+        assert_report_completes_once(parts, run_id, heard)
     assert [(r.result_id, r.task_id, r.model_name) for r in results] == [
         (1, "task-1", "alpha"), (2, "task-1", "beta"), (3, "task-2", "alpha"),
         (4, "task-2", "beta"), (5, "task-3", "alpha"), (6, "task-3", "beta"),
@@ -104,10 +116,38 @@ def test_a_benchmark_runs_from_choosing_to_its_last_judgement(
     assert results[0].llm_response == f"alpha says: {QUESTIONS[0]}"
     assert heard.notices[0].event is BenchmarkEvent.STARTED
     assert server.order()[6:] == ["judge"] * 6
+    assert heard.streamed() == {(r.task_id, r.model_name): r.llm_response for r in results}
+    assert_progress_goes_on_and_is_complete_once(heard)
+    assert_is_an_ordinary_run(store, run_id)
+
+
+def assert_report_completes_once(parts: BenchmarkParts, run_id: int, heard: Heard) -> None:
+    path = parts.benchmark.generate_report(run_id)
+    parts.benchmark.generate_report(run_id)
+    late = threading.Event()
+    parts.benchmark.subscribe(BenchmarkEvent.COMPLETED, lambda _: late.set())
+    assert late.wait(IN_TIME_S)
+    with pytest.raises(InvalidInput, match=r"'9'.*\[unknown-run\]"):
+        parts.benchmark.generate_report(9)
+    assert [notice.report_path for notice in heard.of(BenchmarkEvent.COMPLETED)] == [path]
+    assert Path(path).read_text().startswith("<!")
+
+
+def assert_progress_goes_on_and_is_complete_once(heard: Heard) -> None:
+    shown = [n.progress for n in heard.of(BenchmarkEvent.PROGRESS_CHANGED)]
+    done = [each.completed_tasks for each in shown if each is not None]
+    assert done == sorted(done)
+    assert done.count(6) == 1
+
+
+def assert_is_an_ordinary_run(store: Store, run_id: int) -> None:
     with store.connect() as connection:
-        run = resolve_run(connection, str(run_id))
-        life = [row.topic for row in find(connection, stream_id=run)]
+        uuid = resolve_run(connection, str(run_id))
+        topics = {row.topic for row in find(connection, run_id=uuid)}
+        life = [row.topic for row in find(connection, stream_id=uuid)]
+    assert {"RunStarted", "CasesPlanned", "RunCompleted", "RunSealed", "Judged"} <= topics
     assert life[:4] == ["RunStarted", "CasesPlanned", "PricesRecorded", "RunCompleted"]
+    assert replay(store, uuid).agree == 6
 
 
 def test_a_name_where_a_list_of_models_is_expected_is_one_error(
@@ -144,27 +184,6 @@ def test_a_model_that_is_configured_as_the_judge_judges_as_it_is_configured(
     assert "response_format" in by_purpose["judge"]
 
 
-def test_what_is_streamed_makes_up_each_answer_and_ends_with_its_submission(
-    parts: BenchmarkParts,
-) -> None:
-    run_id, heard = run_through(parts)
-    said: dict[tuple[str, str], str] = {}
-    for notice in heard.of(BenchmarkEvent.STREAMING_RESULT):
-        key = (notice.task_id, notice.model_name)
-        said[key] = said.get(key, "") + notice.text
-    results = parts.data.load_results(run_id, TaskStatus.JUDGEMENT_COMPLETED)
-    assert said == {(r.task_id, r.model_name): r.llm_response for r in results}
-
-
-def test_a_benchmark_run_is_an_ordinary_run(parts: BenchmarkParts, store: Store) -> None:
-    run_id, _ = run_through(parts)
-    with store.connect() as connection:
-        uuid = resolve_run(connection, str(run_id))
-        topics = {row.topic for row in find(connection, run_id=uuid)}
-    assert {"RunStarted", "CasesPlanned", "RunCompleted", "RunSealed", "Judged"} <= topics
-    assert replay(store, uuid).agree == 6
-
-
 def test_beside_the_run_the_log_is_signed_and_the_projections_follow(
     configured: Configured, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -175,15 +194,6 @@ def test_beside_the_run_the_log_is_signed_and_the_projections_follow(
         answers = connection.execute("SELECT count(*) FROM projections.run_results").fetchone()
         assert answers == (6,)
         assert newest_checkpoint(connection) is not None
-
-
-def test_progress_never_goes_back_and_is_complete_once(opened: Opened) -> None:
-    with opened() as parts:
-        _, heard = run_through(parts)
-    shown = [n.progress for n in heard.of(BenchmarkEvent.PROGRESS_CHANGED)]
-    done = [each.completed_tasks for each in shown if each is not None]
-    assert done == sorted(done)
-    assert done.count(6) == 1
 
 
 def test_begun_without_models_or_judge_it_says_both(parts: BenchmarkParts) -> None:
@@ -228,45 +238,27 @@ def test_a_callback_that_raises_or_blocks_harms_no_run_and_is_reported(
     assert "raised; the run goes on" in said
 
 
-def test_an_answer_that_fails_is_failed_and_the_others_are_judged(opened: Opened) -> None:
-    with opened("Fine?", "Broken? [http:400]", "Cut? [cut]", "Kept? [withheld]") as parts:
+def test_an_answer_that_fails_or_is_not_judged_is_failed_and_the_others_are_judged(
+    opened: Opened,
+) -> None:
+    odd = f"Odd? {judge_says('I like it.')}"
+    with opened("Fine?", "Broken? [http:400]", "Cut? [cut]", "Kept? [withheld]", odd) as parts:
         run_id, heard = run_through(parts)
         assert parts.benchmark.get_progress() == {
-            "total_tasks": 8.0, "completed_tasks": 8.0, "percent_complete": 100.0,
-            "answered_tasks": 6.0, "judged_tasks": 2.0, "failed_tasks": 6.0,
+            "total_tasks": 10.0, "completed_tasks": 10.0, "percent_complete": 100.0,
+            "answered_tasks": 8.0, "judged_tasks": 2.0, "failed_tasks": 8.0,
         }  # fmt: skip
         failed = parts.data.load_results(run_id, TaskStatus.FAILED)
         kinds = [(r.error_message or "").split(":")[0] for r in failed]
-        assert kinds == ["bad_request"] * 2 + ["truncated"] * 2 + ["content_filter"] * 2
+        assert kinds == [
+            kind
+            for kind in ("bad_request", "truncated", "content_filter", "judge_failed")
+            for _ in range(2)
+        ]
+        assert [r.task_id for r in failed[-2:]] == ["task-5"] * 2
+        assert all(r.llm_response for r in failed[-2:]), "its answer is kept"
         assert {r.evaluation_score for r in failed} == {-1.0}
         assert heard.of(BenchmarkEvent.ERROR) == []
-
-
-def test_what_no_judgement_comes_of_is_failed_with_its_answer_kept(opened: Opened) -> None:
-    with opened("Fine?", f"Odd? {judge_says('I like it.')}") as parts:
-        run_id, _ = run_through(parts)
-        failed = parts.data.load_results(run_id, TaskStatus.FAILED)
-        assert [r.task_id for r in failed] == ["task-2"] * 2
-        assert all(r.llm_response and r.evaluation_score == -1.0 for r in failed)
-        assert all((r.error_message or "").startswith("judge_failed: ") for r in failed)
-
-
-def test_the_report_of_a_run_is_a_file_that_completes_it_once(
-    configured: Configured, store: Store, tmp_path: Path
-) -> None:
-    with open_benchmark(
-        configured().path, store.url, follow=False, reports=tmp_path / "reports"
-    ) as parts:
-        run_id, heard = run_through(parts)
-        path = parts.benchmark.generate_report(run_id)
-        parts.benchmark.generate_report(run_id)
-        late = threading.Event()
-        parts.benchmark.subscribe(BenchmarkEvent.COMPLETED, lambda _: late.set())
-        assert late.wait(IN_TIME_S)
-        with pytest.raises(InvalidInput, match=r"'9'.*\[unknown-run\]"):
-            parts.benchmark.generate_report(9)
-    assert [notice.report_path for notice in heard.of(BenchmarkEvent.COMPLETED)] == [path]
-    assert Path(path).read_text().startswith("<!")
 
 
 class Waiting:

@@ -91,7 +91,7 @@ def test_the_same_source_is_imported_once_unless_again(store: Store) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [1, 49, 50, 51])
+@pytest.mark.parametrize("count", [1, 50, 51])
 def test_an_import_that_is_killed_at_any_commit_is_completed_by_the_same_command(
     store: Store, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
@@ -166,14 +166,14 @@ def test_a_file_that_changed_while_it_was_read_is_not_imported(
     assert topics(store) == {}
 
 
-@pytest.mark.parametrize("length", [200, 201, 70_000])
-def test_names_of_any_length_are_held_and_a_cut_is_said(store: Store, length: int) -> None:
-    long = "n" * length
-    one = answer(1, model=long)
-    case = one.case.model_copy(update={"case_id": long, "suite_id": long, "category": long})
-    done = imported(store, recorded([replace(one, case=case)]))
-    said = [each.count for each in done.imported.unmapped]
-    assert said == ([] if length == 200 else [4])
+def test_names_of_any_length_are_held_and_a_cut_is_said(store: Store) -> None:
+    for length in (200, 201, 70_000):
+        long = "n" * length
+        one = answer(1, model=long)
+        case = one.case.model_copy(update={"case_id": long, "suite_id": long, "category": long})
+        done = imported(store, recorded([replace(one, case=case)]), again=True)
+        said = [each.count for each in done.imported.unmapped]
+        assert said == ([] if length == 200 else [4]), length
     with store.connect() as connection:
         prepare(connection)
         while catch_up(connection):
@@ -187,11 +187,10 @@ def test_answers_that_the_source_lacks_are_said_and_lost(store: Store) -> None:
     assert done.run.status == "completed" and done.run.gates == {}
 
 
-@pytest.mark.parametrize("length", [10 * 2**20])
 def test_a_long_answer_with_characters_that_postgres_has_none_of_is_kept_whole(
-    store: Store, length: int
+    store: Store,
 ) -> None:
-    text = "\0\u2028\U0001f600" + "x" * length
+    text = "\0\u2028\U0001f600" + "x" * 3 * 2**20
     done = imported(store, recorded([answer(1, text)]))
     assert done.run.validation is not None and done.run.validation.passed
     assert replay(store, done.run.run_id).agree == 1
@@ -240,6 +239,8 @@ def test_every_command_says_that_the_run_is_imported(store: Store, tmp_path: Pat
     assert any(each["what"] == "an assertion" for each in shown["imported"]["unmapped"])
     assert "16 of 16 evaluations agree" in call("replay", "1")
     call("verify")
+    call("evidence", "export", "1", "-o", "run.evidence")
+    call("verify", "1")
     for refused in (("resume", "1"), ("resume", "1", "--retry-abandoned")):
         done = invoke(store.url, *refused, cwd=tmp_path)
         assert done.exit_code == 2 and said in " ".join(done.output.split())
@@ -250,17 +251,6 @@ def test_every_command_says_that_the_run_is_imported(store: Store, tmp_path: Pat
     assert "reuse.from_run" in done.output
     assert f"{said}: it has no requests to compare with" in done.output
     assert go_on("1", database_url=store.url).status == "completed", "as pytest reads it"
-
-
-def test_the_evidence_of_an_imported_run_is_verified_and_replayed(
-    store: Store, tmp_path: Path
-) -> None:
-    done = invoke(store.url, "import", "promptfoo-results", str(RESULTS), cwd=tmp_path)
-    assert done.exit_code == 0, done.output
-    done = invoke(store.url, "evidence", "export", "1", "-o", "run.evidence", cwd=tmp_path)
-    assert done.exit_code == 0, done.output
-    done = invoke(store.url, "verify", "1", cwd=tmp_path)
-    assert done.exit_code == 0, done.output
 
 
 def test_a_kind_with_options_of_another_import_is_refused(store: Store, tmp_path: Path) -> None:

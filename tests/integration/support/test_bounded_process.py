@@ -63,17 +63,16 @@ def pool() -> Iterator[BoundedPool]:
 
 
 @pytest.mark.parametrize(
-    ("argument", "reason"),
+    ("argument", "in_threads", "reason"),
     [
-        ("compute", "it needed more than 0.5 s of processor time"),
-        ("fill", "it needed more memory than it may use"),
-        ("crash", "its process was ended by signal 11, twice"),
+        ("compute", False, "it needed more than 0.5 s of processor time"),
+        ("compute", True, "it needed more than 0.5 s of processor time"),
+        ("fill", False, "it needed more memory than it may use"),
+        ("crash", True, "its process was ended by signal 11, twice"),
     ],
 )
-@pytest.mark.parametrize("in_threads", [False, True])
-@pytest.mark.thinned(fast=3, whole=6)
 def test_a_call_that_exceeds_a_limit_is_stopped_alone(
-    argument: str, reason: str, in_threads: bool
+    argument: str, in_threads: bool, reason: str
 ) -> None:
     pool = BoundedPool(behave, LIMITS, in_threads=in_threads)
     before = [pool.submit(f"before {n}") for n in range(3)]

@@ -10,6 +10,7 @@ import pytest
 from failproof_es.dialects.protocol import waits_for_programs
 from failproof_es.dialects.registry import dialect_named, names
 from failproof_es.testing.kit import key_set
+from tests.every import every
 from tests.examples import stride
 from tests.growth import dialects, functions, replies, sources
 from tests.growth.texts import framed_texts, texts, worst_texts
@@ -33,26 +34,26 @@ FEW_TEXTS = worst_texts()[::12]
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-@pytest.mark.thinned(fast=1, whole=2)
+@pytest.mark.thinned(whole=1)
 def test_a_dialect_grades_twice_the_answer_with_twice_the_work(name: str) -> None:
     for reader in dialects.readers_of(name, ("text",), results=False):
         assert_grows_as_its_text(reader, worst_texts(), SMALL)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.thinned(fast=20, whole=40)
+@pytest.mark.thinned(fast=12, whole=24)
 def test_a_function_reads_twice_the_text_with_twice_the_work(name: str) -> None:
     assert_grows_as_its_text(FUNCTIONS[name], worst_texts(), SMALL)
 
 
 @pytest.mark.parametrize("name", [name for name in SOURCES if name not in SLOWLY_PARSED])
-@pytest.mark.thinned(fast=11, whole=33)
+@pytest.mark.thinned(fast=8, whole=16)
 def test_an_importer_reads_twice_the_source_with_twice_the_work(name: str) -> None:
     assert_grows_as_its_text(SOURCES[name], FEW_TEXTS, SMALL)
 
 
 @pytest.mark.parametrize("name", SERVERS)
-@pytest.mark.thinned(fast=6, whole=16)
+@pytest.mark.thinned(fast=4, whole=8)
 def test_twice_the_body_is_parsed_with_twice_the_work(name: str) -> None:
     with key_set():
         assert_grows_as_its_text(SERVERS[name], FEW_TEXTS, SMALL)
@@ -73,7 +74,7 @@ def test_a_dialect_does_with_large_answers(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("place", dialects.PLACES)
 @pytest.mark.parametrize("name", DIALECTS)
-@pytest.mark.thinned(whole=4)
+@pytest.mark.thinned(whole=2)
 def test_a_dialect_does_with_every_part_of_an_answer_and_in_its_results(
     name: str, place: str
 ) -> None:
@@ -92,7 +93,7 @@ def test_a_dialect_does_with_texts_in_frames(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.thinned(whole=5)
+@pytest.mark.thinned(whole=3)
 def test_a_function_does_with_large_texts_with_all_texts_and_in_frames(name: str) -> None:
     reader = FUNCTIONS[name]
     assert_grows_as_its_text(reader, worst_texts()[:: stride(24)], LARGE)
@@ -102,14 +103,14 @@ def test_a_function_does_with_large_texts_with_all_texts_and_in_frames(name: str
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SOURCES)
-@pytest.mark.thinned(fast=6, whole=12)
+@pytest.mark.thinned(fast=4, whole=6)
 def test_an_importer_does_with_all_texts(name: str) -> None:
     sizes = AS_LONG_AS_ITS_KEYS if name in SLOWLY_PARSED else SMALL
     assert_grows_as_its_text(SOURCES[name], worst_texts()[:: stride(24)], sizes)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SERVERS)
+@every("name", SERVERS)
 def test_a_body_does_with_all_texts(name: str) -> None:
     with key_set():
         assert_grows_as_its_text(SERVERS[name], worst_texts()[:: stride(24)], SMALL)

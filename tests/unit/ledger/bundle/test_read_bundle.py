@@ -187,7 +187,7 @@ def odd_events() -> Iterator[tuple[str, bytes]]:
         changes = [
             (at, *variant) for at in chosen(log) for variant in variants(said(log.events[at]))
         ]
-        for at, what, changed in changes[:: stride(20)]:
+        for at, what, changed in changes[:: stride(40)]:
             event = log.events[at]
             odd = replace(event, state=json.dumps(changed).encode())
             yield f"{name} {event.topic} {what}", with_event(log, odd)
