@@ -6,7 +6,6 @@ import csv
 import io
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,6 @@ from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
     invoke,
-    mock_server,
-    run,
     write_configuration,
     write_suite,
 )
@@ -32,12 +29,6 @@ HOSTILE = "\x1b[2J\u202eAll in all:\npass, fail, unclear, skip, quit: pass"
 MET = "happened\ndid not happen\nhappened\n"
 DOCUMENT = Path(__file__).parents[3] / "docs" / "how-to" / "review.md"
 SHOWN_QUERY = DOCUMENT.read_text("utf-8").split("```sql\n")[1].split("```")[0].encode()
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with mock_server(0, "tests.servers.judging_server") as url:
-        yield url
 
 
 def case(number: int, question: str) -> dict[str, Any]:
@@ -91,39 +82,10 @@ def status(store: Store, folder: Path) -> dict[str, Any]:
     return found
 
 
-def test_the_audit_trail_tells_who_reviewed_which_case_and_came_to_what(
-    store: Store, server: str, tmp_path: Path
-) -> None:
-    reviewable(store, tmp_path, server, "One?", "Two?")
-    answers = f"{MET}fail\nS1\n\nRude {HOSTILE[:4]}.\n{MET}pass\n\n\n\n"
-    assert review(store, tmp_path, answers, "--reviewer", "jane").exit_code == 0
-    shown = invoke(store.url, "audit", "1", "--json", cwd=tmp_path)
-    trail = [orjson.loads(line) for line in shown.stdout.splitlines()]
-    assert [record["event"] for record in trail][-2:] == ["Reviewed", "Reviewed"]
-    for record, verdict, event in zip(trail[-2:], ("fail", "pass"), reviewed(store), strict=True):
-        details = record["details"]
-        assert (details["reviewer"], details["verdict"]) == ("jane", verdict)
-        assert details["evaluation_id"] == str(event.evaluation_id) and details["who"]
-        assert record["test_run_id"] == str(event.about)
-    table = invoke(store.url, "audit", "1", cwd=tmp_path).stdout.splitlines()
-    shown_first = next(line.split() for line in table if "Reviewed" in line)
-    assert shown_first[5:] == ["RT-0", "talker", "jane", "says", "fail:", "Rude", "\\x1b[2J."]
-    assert invoke(store.url, "projections", "rebuild", "audit_trail", cwd=tmp_path).exit_code == 0
-    with store.connect() as connection:
-        rows = connection.execute(
-            "SELECT position, event, test_run_id::text, details FROM projections.audit_trail "
-            "ORDER BY position"
-        ).fetchall()
-    assert [tuple(row) for row in rows] == [
-        (each["details"].pop("position"), each["event"], each["test_run_id"], each["details"])
-        for each in trail
-    ]
-
-
 def test_an_interrupted_review_goes_on_with_what_this_reviewer_left(
-    store: Store, server: str, tmp_path: Path
+    store: Store, judging_url: str, tmp_path: Path
 ) -> None:
-    reviewable(store, tmp_path, server, "One?", "Two [forbidden]", "Three?")
+    reviewable(store, tmp_path, judging_url, "One?", "Two [forbidden]", "Three?")
     answers = "happened\nskip\ndid\nfail\nS1\nleak, tone\nIt says =1+1.\nhappened\nquit\n"
     first = review(store, tmp_path, answers, "--reviewer", "jane")
     assert first.exit_code == 0, first.output
@@ -159,9 +121,9 @@ def test_an_interrupted_review_goes_on_with_what_this_reviewer_left(
 
 
 def test_what_a_model_wrote_is_shown_as_it_is_and_poses_as_nothing(
-    store: Store, server: str, tmp_path: Path
+    store: Store, judging_url: str, tmp_path: Path
 ) -> None:
-    reviewable(store, tmp_path, server, HOSTILE)
+    reviewable(store, tmp_path, judging_url, HOSTILE)
     shown = review(store, tmp_path, "quit\n").stdout
     assert "\x1b" not in shown and "\u202e" not in shown
     for line in (
@@ -174,9 +136,9 @@ def test_what_a_model_wrote_is_shown_as_it_is_and_poses_as_nothing(
 
 
 def test_nobody_is_swayed_who_does_not_ask_for_it(
-    store: Store, server: str, tmp_path: Path
+    store: Store, judging_url: str, tmp_path: Path
 ) -> None:
-    reviewable(store, tmp_path, server, "One [forbidden]", "Two?")
+    reviewable(store, tmp_path, judging_url, "One [forbidden]", "Two?")
     blind = review(store, tmp_path, f"{MET}pass\n\n\n\nquit\n")
     assert "the engine" not in blind.stdout
     for option in (("--unblind",), ("--only", "failures")):
@@ -186,33 +148,13 @@ def test_nobody_is_swayed_who_does_not_ask_for_it(
     assert "is left to review" in review(store, tmp_path, "", "--only", "unscored").stderr
 
 
-def test_an_answer_that_is_none_is_asked_for_again(
-    store: Store, server: str, tmp_path: Path
+def test_seal_replay_and_evidence_stay_true_and_the_bundle_carries_the_reviews(
+    store: Store, judging_url: str, tmp_path: Path, home: Path
 ) -> None:
-    reviewable(store, tmp_path, server, "One?")
-    answers = "perhaps\n\nhappened\nmet\ndid\nhappened\nP\nS9\nnone\n\n\n"
-    done = review(store, tmp_path, answers, "--reviewer", "jane")
-    assert done.stdout.count("write one of") + done.stderr.count("write one of") == 3
-    assert [each.verdict for each in reviewed(store)] == ["pass"]
-    for name in ("ja\x1bne", "", " "):
-        wrong = review(store, tmp_path, "", "--reviewer", name)
-        assert wrong.exit_code == 2 and "visible characters" in wrong.stderr, name
-
-
-def test_a_terminal_that_goes_away_takes_no_verdict_along(
-    store: Store, server: str, tmp_path: Path
-) -> None:
-    reviewable(store, tmp_path, server, "One?", "Two?")
+    reviewable(store, tmp_path, judging_url, "One?", "Two?")
     gone = review(store, tmp_path, f"{MET}pass\n\n\n\nhappened\n", "--reviewer", "jane")
     assert gone.exit_code == 130 and "1 of 2 evaluations reviewed by jane" in gone.stderr
-    assert [each.verdict for each in reviewed(store)] == ["pass"]
-
-
-def test_seal_replay_and_evidence_stay_true_and_the_bundle_carries_the_reviews(
-    store: Store, server: str, tmp_path: Path, home: Path
-) -> None:
-    reviewable(store, tmp_path, server, "One?", "Two?")
-    review(store, tmp_path, f"{MET}pass\n\n\n\nquit\n", "--reviewer", "jane")
+    assert [each.verdict for each in reviewed(store)] == ["pass"], "her terminal takes none along"
     review(store, tmp_path, f"{MET}fail\n\n\n\nquit\n", "--reviewer", "joe")
     for command in (
         ("verify",),
@@ -237,11 +179,12 @@ def test_seal_replay_and_evidence_stay_true_and_the_bundle_carries_the_reviews(
 
 
 def test_disagreements_name_the_items_with_the_words_of_judge_and_people(
-    store: Store, server: str, tmp_path: Path
+    store: Store, judging_url: str, tmp_path: Path
 ) -> None:
-    reviewable(store, tmp_path, server, "One?", "Two?")
+    reviewable(store, tmp_path, judging_url, "One?", "Two?")
     answers = f"happened\nhappened\nhappened\nfail\nS1\n\nRude {HOSTILE[:4]}.\n{MET}pass\n\n\n\n"
     assert review(store, tmp_path, answers, "--reviewer", "jane").exit_code == 0
+    require_trail(store, tmp_path)
     shown = invoke(store.url, "review", "disagreements", "1", cwd=tmp_path)
     assert shown.exit_code == 0, shown.output
     of_all_runs = invoke(store.url, "review", "disagreements", cwd=tmp_path)
@@ -279,10 +222,35 @@ def test_disagreements_name_the_items_with_the_words_of_judge_and_people(
     ]  # fmt: skip
 
 
+def require_trail(store: Store, folder: Path) -> None:
+    """The audit trail tells who reviewed which case and came to what."""
+    shown = invoke(store.url, "audit", "1", "--json", cwd=folder)
+    trail = [orjson.loads(line) for line in shown.stdout.splitlines()]
+    assert [record["event"] for record in trail][-2:] == ["Reviewed", "Reviewed"]
+    for record, verdict, event in zip(trail[-2:], ("fail", "pass"), reviewed(store), strict=True):
+        details = record["details"]
+        assert (details["reviewer"], details["verdict"]) == ("jane", verdict)
+        assert details["evaluation_id"] == str(event.evaluation_id) and details["who"]
+        assert record["test_run_id"] == str(event.about)
+    table = invoke(store.url, "audit", "1", cwd=folder).stdout.splitlines()
+    shown_first = next(line.split() for line in table if "Reviewed" in line)
+    assert shown_first[5:] == ["RT-0", "talker", "jane", "says", "fail:", "Rude", "\\x1b[2J."]
+    assert invoke(store.url, "projections", "rebuild", "audit_trail", cwd=folder).exit_code == 0
+    with store.connect() as connection:
+        rows = connection.execute(
+            "SELECT position, event, test_run_id::text, details FROM projections.audit_trail "
+            "ORDER BY position"
+        ).fetchall()
+    assert [tuple(row) for row in rows] == [
+        (each["details"].pop("position"), each["event"], each["test_run_id"], each["details"])
+        for each in trail
+    ]
+
+
 def test_the_report_says_who_agrees_and_whether_any_person_looked(
-    store: Store, server: str, tmp_path: Path
+    store: Store, judging_url: str, tmp_path: Path
 ) -> None:
-    reviewable(store, tmp_path, server, "One?", "Two?", judges=("judge", "judge-two"))
+    reviewable(store, tmp_path, judging_url, "One?", "Two?", judges=("judge", "judge-two"))
     unreviewed = "Models judged, and no person has reviewed what they said."
     with store.connect() as connection:
         run_id = resolve_run(connection, "latest")
@@ -300,16 +268,9 @@ def test_the_report_says_who_agrees_and_whether_any_person_looked(
         ("jane", "items", 3, 3),
         ("jane", "verdicts", 0, 1),
     ]
-
-
-def test_a_series_without_a_judge_says_so_in_a_report_beside_a_run_with_one(
-    store: Store, server: str, tmp_path: Path
-) -> None:
-    reviewable(store, tmp_path, server, "One?", "Two?")
-    reviewable(store, tmp_path, server, "One?", "Two?", judges=())
+    reviewable(store, tmp_path, judging_url, "One?", "Two?", judges=())
     with store.connect() as connection:
-        runs = [resolve_run(connection, number) for number in ("1", "2")]
-        report = build_report(connection, runs)
+        report = build_report(connection, [resolve_run(connection, run) for run in ("1", "2")])
     assert {funnel.series: funnel.judged for funnel in report.funnels} == {
         "talker (run 1)": 2,
         "talker (run 2)": None,
@@ -333,9 +294,9 @@ def filled(sheet: Path, **answers: dict[str, str]) -> None:
 
 
 def test_a_spreadsheet_goes_out_and_comes_back_once(
-    store: Store, server: str, tmp_path: Path
+    store: Store, judging_url: str, tmp_path: Path
 ) -> None:
-    reviewable(store, tmp_path, server, "=HYPERLINK(1)", "Two?")
+    reviewable(store, tmp_path, judging_url, "=HYPERLINK(1)", "Two?")
     options = ("latest", "r.csv", "--reviewer", "jane")
     done = invoke(store.url, "review", "export", *options, cwd=tmp_path)
     assert done.exit_code == 0, done.output
@@ -367,10 +328,10 @@ def test_a_spreadsheet_goes_out_and_comes_back_once(
     assert len(reviewed(store)) == 3, "what a file said before, it does not say anew"
 
 
-def test_everything_wrong_with_a_spreadsheet_is_said_at_once_and_nothing_recorded(
-    store: Store, server: str, tmp_path: Path
+def test_everything_wrong_with_a_spreadsheet_is_said_at_once_and_asked_again_at_a_terminal(
+    store: Store, judging_url: str, tmp_path: Path
 ) -> None:
-    reviewable(store, tmp_path, server, "One?")
+    reviewable(store, tmp_path, judging_url, "One?")
     invoke(store.url, "review", "export", "latest", "r.csv", cwd=tmp_path)
     known = written(tmp_path / "r.csv")[1][0]
     content = [
@@ -395,17 +356,27 @@ def test_everything_wrong_with_a_spreadsheet_is_said_at_once_and_nothing_recorde
         assert place in done.stderr, (place, done.stderr)
     assert "9 problems" in done.stderr and reviewed(store) == []
 
+    answers = "perhaps\n\nhappened\nmet\ndid\nhappened\nP\nS9\nnone\n\n\n"
+    done = review(store, tmp_path, answers, "--reviewer", "jane")
+    assert done.stdout.count("write one of") + done.stderr.count("write one of") == 3
+    assert [each.verdict for each in reviewed(store)] == ["pass"]
+    for name in ("ja\x1bne", "", " "):
+        wrong = review(store, tmp_path, "", "--reviewer", name)
+        assert wrong.exit_code == 2 and "visible characters" in wrong.stderr, name
+
 
 @pytest.mark.slow
-def test_two_who_review_at_once_lose_nothing(store: Store, server: str, tmp_path: Path) -> None:
-    reviewable(store, tmp_path, server, "One?")
+def test_two_who_review_at_once_lose_nothing(
+    store: Store, judging_url: str, tmp_path: Path
+) -> None:
+    reviewable(store, tmp_path, judging_url, "One?")
     with store.connect() as connection:
         run_id = resolve_run(connection, "latest")
         (evaluation,) = recorded_evaluations(connection, read_run(connection, run_id))
     evaluation_id = evaluation.key.evaluation_id
 
     def say(reviewer: str) -> None:
-        for number in range(10):
+        for number in range(5):
             opinion = ReviewInput("pass", notes=str(number))
             record_reviews(store, Reviewing(run_id, reviewer, True), {evaluation_id: opinion})
 
@@ -415,8 +386,8 @@ def test_two_who_review_at_once_lose_nothing(store: Store, server: str, tmp_path
         found = read_reviews(connection, [evaluation_id])[evaluation_id]
     for reviewer in "abcd":
         notes = [each.notes for each in found if each.reviewer == reviewer]
-        assert notes == [str(number) for number in range(10)]
-    assert [each.originator_version for each in found] == list(range(1, 41))
+        assert notes == [str(number) for number in range(5)]
+    assert [each.originator_version for each in found] == list(range(1, 21))
 
 
 def test_a_case_without_a_checklist_takes_a_verdict_alone(
@@ -431,5 +402,5 @@ def test_a_case_without_a_checklist_takes_a_verdict_alone(
     assert [(row["one"], row["what"], row["pairs"]) for row in found["agreement"]] == [
         ("checks", "verdicts", 2)
     ]
-    table = run(store.url, "review", "status", "latest", cwd=tmp_path)
-    assert table.returncode == 0 and "kappa" in table.stdout
+    table = invoke(store.url, "review", "status", "latest", cwd=tmp_path)
+    assert table.exit_code == 0 and "kappa" in table.stdout
