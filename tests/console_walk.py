@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
+from functools import cache
 
-import pytest
-from _pytest.mark import ParameterSet
 from playwright.sync_api import Browser, Page, TimeoutError
 
 NARROW = 320
@@ -48,13 +47,6 @@ _SMALL = """(of) => [...document.querySelectorAll(
   .filter((each) => each.checkVisibility() && each.getBoundingClientRect().height < of - 0.5)
   .map((each) => each.outerHTML.slice(0, 90))"""
 _AT_ROW = """() => [...document.querySelectorAll("a.row-link")].indexOf(document.activeElement)"""
-
-
-def quick_first(paths: Sequence[str], quick: Collection[str]) -> list[ParameterSet]:
-    """The paths as parameters of a test; all but the quick ones are slow."""
-    assert set(quick) <= set(paths)
-    slow = {path: () if path in quick else (pytest.mark.slow,) for path in paths}
-    return [pytest.param(path, marks=marks) for path, marks in slow.items()]
 
 
 class Walker:
@@ -142,16 +134,8 @@ class Walker:
 
     @staticmethod
     def _rows(page: Page) -> Iterator[str]:
-        """Press j and k: they go from row to row, or to the page that the next row opens."""
-        beside = page.locator("a[data-key=next]")
-        if beside.count():
-            here, following = page.url, beside.evaluate("link => link.href")
-            page.keyboard.press("j")
-            try:
-                page.wait_for_url(following, timeout=_PATIENCE_MS)
-            except TimeoutError:
-                yield f"j does not lead to {following}"
-            page.goto(here)
+        """Press j and k: they go from row to row, unless they lead to the pages beside this one."""
+        if page.locator("a[data-key=next]").count():
             return
         rows = page.locator("a.row-link").count()
         for key, at in (("j", 0), ("j", 1), ("k", 0)) if rows > 1 else ():
@@ -172,15 +156,23 @@ class Walker:
 
 def serious(page: Page, *rules: str) -> list[str]:
     """What axe finds that is serious or critical; by all of its rules unless some are named."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from axe_playwright_python.sync_playwright import Axe
-
-        options = {"resultTypes": ["violations"]} | ({"runOnly": list(rules)} if rules else {})
-        found = Axe().run(page, options=options).response["violations"]
+    if page.evaluate("typeof axe === 'undefined'"):
+        page.evaluate(_axe())
+    options = {"resultTypes": ["violations"]} | ({"runOnly": list(rules)} if rules else {})
+    violations = page.evaluate("async (options) => (await axe.run(options)).violations", options)
     return [
         f"{each['id']}: {node['html'][:200]}"
-        for each in found
+        for each in violations
         if each["impact"] in ("serious", "critical")
         for node in each["nodes"]
     ]
+
+
+@cache
+def _axe() -> str:
+    """The script of axe: half a megabyte, so a page gets it once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from axe_playwright_python.base import AXE_SCRIPT
+    script: str = AXE_SCRIPT
+    return script

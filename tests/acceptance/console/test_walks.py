@@ -1,47 +1,56 @@
-"""Each page in a browser: a failed run, judged conversations, a comparison, an empty database."""
+"""Each page in a browser: it is accessible and fits, keys and links lead on, numbers grow."""
 
 from __future__ import annotations
 
 import os
 import re
+import time
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
+from pathlib import Path
 from uuid import uuid4
 
+import httpx
 import psycopg
 import pytest
 from playwright.sync_api import Browser, Page
 
+from failproof_es.console.rendering import static_file
 from failproof_es.store.embedded.server import EmbeddedServer
+from tests.acceptance.commands import begin, mock_server, write_configuration, write_suite
 from tests.browser import beacon, launched
 from tests.conftest import create_database, database_url_as, drop_database
 from tests.console import console, settings_for
-from tests.console_walk import Walker, quick_first
+from tests.console_walk import Walker
 from tests.console_world import (
     ARCHIVED,
     FAILED,
     LAST_WEEK,
+    LEFT_TO_PEOPLE,
     RED_TEAM,
     THIS_WEEK,
     World,
     recorded_world,
 )
 from tests.pictures import FOLDER, PICTURED, WIDTH, WRITE
+from tests.selection import wide_except
 
-QUICK = (
-    "/runs", f"/runs/{FAILED}", f"/runs/{RED_TEAM}/results", f"/runs/{FAILED}/charts",
-    f"/runs/{RED_TEAM}/cost", "JUDGED", "PROVEN", "CASE",
-    f"/compare?base={LAST_WEEK}&other={THIS_WEEK}&show=all",
+NARROW = (
+    "/runs", f"/runs/{ARCHIVED}", f"/runs/{RED_TEAM}/results", f"/runs/{FAILED}/cost", "BESIDE",
+    "JUDGED", "PROVEN", "CASE", "/review?state=all", "/runs/99",
 )  # fmt: skip
-"""A page of each kind. Each takes a browser one to two seconds, so the others are slow."""
+"""Pages that differ most. Each takes a browser one to two seconds, so the others are wide."""
 PAGES = (
-    "/runs", f"/runs/{THIS_WEEK}", f"/runs/{FAILED}", f"/runs/{RED_TEAM}", f"/runs/{ARCHIVED}",
-    f"/runs/{FAILED}/results", f"/runs/{RED_TEAM}/results", f"/runs/{FAILED}/charts",
-    f"/runs/{RED_TEAM}/charts", f"/runs/{FAILED}/cost", f"/runs/{RED_TEAM}/cost",
-    f"/runs/{FAILED}/matrix", f"/runs/{RED_TEAM}/matrix", "BESIDE",
-    "LOST", "JUDGED", "DISPUTED", "PROVEN", "OUT OF THE LOG", "STREAM", "CASE",
-    f"/compare?base={LAST_WEEK}&other={THIS_WEEK}&show=all", f"/compare?base=3&other={RED_TEAM}",
-    "/suites", "/cases?text=refunds", "/review?state=all", "/ledger", "/search?q=refunds",
+    *NARROW,
+    f"/runs/{THIS_WEEK}", f"/runs/{FAILED}", f"/runs/{RED_TEAM}", f"/runs/{FAILED}/results",
+    f"/runs/{THIS_WEEK}/results?status=failed&model=assistant-large",
+    f"/runs/{THIS_WEEK}/results?status=unfinished", f"/runs/{FAILED}/charts",
+    f"/runs/{RED_TEAM}/charts", f"/runs/{RED_TEAM}/cost", f"/runs/{FAILED}/matrix",
+    f"/runs/{RED_TEAM}/matrix", f"/compare?base={LAST_WEEK}&other={THIS_WEEK}&show=all",
+    f"/runs/{THIS_WEEK}/trend", "/runs?status=failed", "LOST", "DISPUTED", "OUT OF THE LOG",
+    "STREAM", f"/compare?base=3&other={RED_TEAM}", "/compare?run=1&run=2", "/events/99999",
+    "/streams/none", "/suites", "/cases?text=refunds", "/cases?text=none", "/review", "/ledger",
+    "/search?q=refunds", "/search?q=4", "/search?q=nothing-at-all",
 )  # fmt: skip
 """Words stand for pages whose ids are known when they are there: see `located`."""
 EMPTY = (
@@ -145,8 +154,7 @@ def _archived(world: World, topic: str) -> int:
     return int(row[0])
 
 
-@pytest.mark.parametrize("path", quick_first(PAGES, QUICK))
-@pytest.mark.thinned(whole=6)
+@pytest.mark.parametrize("path", wide_except(NARROW, PAGES))
 @pytest.mark.slow
 def test_every_page_of_every_kind_of_run(world: World, walker: Walker, path: str) -> None:
     assert walker.objections(located(world, path)) == []
@@ -178,8 +186,7 @@ def test_a_bad_page_is_seen_to_be_bad(opened: Browser) -> None:
         assert each in said, (each, said)
 
 
-@pytest.mark.parametrize("path", quick_first(EMPTY, ("/runs", "/compare")))
-@pytest.mark.thinned(fast=2, whole=5)
+@pytest.mark.parametrize("path", wide_except(("/runs", "/compare"), EMPTY))
 def test_every_page_of_an_empty_database(walker_of_nothing: Walker, path: str) -> None:
     assert walker_of_nothing.objections(path) == []
 
@@ -240,6 +247,99 @@ def test_an_answer_in_an_archive_is_proven_too_and_says_where_it_is(
     said = page.inner_text("section[aria-labelledby=payload]")
     assert re.search(rf"old/run-{ARCHIVED}-[0-9a-f-]{{36}}\.evidence", said)
     assert "failproof-es attach" in said
+
+
+@pytest.mark.slow
+def test_keys_alone_lead_to_a_run_its_results_and_its_matrix(world: World, page: Page) -> None:
+    page.goto(world.url + "/runs")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.textContent") == str(LEFT_TO_PEOPLE)
+    page.keyboard.press("k")
+    assert page.evaluate("document.activeElement.textContent") == str(ARCHIVED)
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/runs/{LEFT_TO_PEOPLE}")
+    assert page.inner_text("h1").startswith("by-hand")
+
+    results = f"/runs/{THIS_WEEK}/results?status=failed&model=assistant-large"
+    first, second, *_ = (row["evaluation_id"] for row in world.json(results)["rows"])
+    page.goto(world.url + results)
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/evaluations/{first}?*")
+    page.keyboard.press("j")
+    page.wait_for_url(f"**/evaluations/{second}?*")
+    page.keyboard.press("k")
+    page.wait_for_url(f"**/evaluations/{first}?*")
+
+    matrix = f"/runs/{THIS_WEEK}/matrix"
+    first, second, *_ = (row["first"] for row in world.json(f"{matrix}?status=failed")["rows"])
+    page.goto(world.url + matrix)
+    page.keyboard.press("/")
+    page.keyboard.type("failures only")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{matrix}?*status=failed*")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**show={first}*")
+    page.keyboard.press("j")
+    page.wait_for_url(f"**show={second}*")
+    page.keyboard.press("Escape")
+    page.wait_for_url(lambda url: "show=" not in url)
+
+
+@pytest.mark.slow
+def test_numbers_grow_while_one_looks_until_the_run_has_ended(
+    world: World, page: Page, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 60)
+    path = f"{world.url}/runs/{ARCHIVED + 1}"
+    streams: list[str] = []
+    page.on("request", lambda asked: streams.append(asked.url) if "/live" in asked.url else None)
+    with mock_server(latency_ms=1_000) as slow_url:
+        write_configuration(tmp_path, slow_url, execution={"parallel_workers": 2})
+        going = begin(world.database_url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+        try:
+            while httpx.get(path, timeout=60).status_code != 200:
+                assert going.poll() is None
+                time.sleep(0.1)
+            page.goto(path)
+            page.wait_for_selector("main[data-live]")
+            shown = "[data-text='all-done']"
+            before = page.locator(shown).first.inner_text()
+            page.wait_for_function(
+                "([shown, before]) => document.querySelector(shown).textContent !== before",
+                arg=[shown, before],
+            )
+            assert streams and "after=" in streams[0]
+            httpx.post(slow_url.removesuffix("/v1") + "/hurry")
+            # the last event has the page loaded again: it has ended, and nothing is live any more
+            page.wait_for_selector("main:not([data-live])", timeout=60_000)
+            assert page.locator(shown).first.inner_text() == "60/60"
+        finally:
+            assert going.wait(60) == 0
+            assert going.stderr is not None
+            going.stderr.close()
+
+
+@pytest.mark.slow
+def test_the_cards_of_a_narrow_screen_name_the_variant_of_each_model(opened: Browser) -> None:
+    heads = "".join(
+        f"<th style='min-width: 300px'><bdi class=model>large</bdi> {variant} <p>3/4 in the run"
+        for variant in ("<bdi class='note variant'>polite</bdi>", "")
+    )
+    page = opened.new_page(viewport={"width": 390, "height": 700})
+    page.set_content(
+        "<div class=scroll style='overflow: auto'><table><thead><tr><th>Case</th>"
+        f"{heads}</thead><tbody><tr><th>c<td>passed<td>failed</table></div>"
+    )
+    page.add_script_tag(content=static_file("cards.js").decode())
+    labels = page.locator("tbody td").evaluate_all("cells => cells.map(c => c.dataset.label)")
+    page.close()
+    assert labels == ["large polite", "large"]
 
 
 @pytest.mark.skipif(WRITE not in os.environ, reason=f"pictures are written where {WRITE} is set")
