@@ -49,22 +49,7 @@ def served(log: RecordedLog, *arguments: str, **more: str) -> Iterator[tuple[str
 
 
 @pytest.mark.slow
-def test_it_says_where_it_is_and_ends_by_ctrl_c_and_adds_no_event(
-    recorded_log: RecordedLog,
-) -> None:
-    before = recorded_log.fingerprint()
-    with served(recorded_log) as (url, said):
-        begins, token, ends = re.split(r"\?token=([\w-]{32}) ", said)
-        assert begins + ends == f"the console is at {url}/runs(stop it with Ctrl-C)\n"
-        shown = {"Authorization": f"Bearer {token}"}
-        page = httpx.get(f"{url}/runs/1.json", headers=shown, timeout=60).json()
-        assert page["name"] == "acceptance"
-        assert httpx.get(f"{url}/runs", headers=shown, timeout=60).status_code == 200
-    assert recorded_log.fingerprint() == before
-
-
-@pytest.mark.slow
-def test_open_shows_the_list_in_the_browser_that_the_user_named(
+def test_it_says_where_it_is_opens_the_named_browser_ends_by_ctrl_c_and_adds_no_event(
     recorded_log: RecordedLog, tmp_path: Path
 ) -> None:
     browser, opened = tmp_path / "browser", tmp_path / "opened"
@@ -72,15 +57,22 @@ def test_open_shows_the_list_in_the_browser_that_the_user_named(
         f'#!/bin/sh\nprintf "%s\\n" "$1" > {opened}.new && mv {opened}.new {opened}\n'
     )
     browser.chmod(0o755)
-    with served(recorded_log, "--open", BROWSER=str(browser)) as (url, _):
+    before = recorded_log.fingerprint()
+    with served(recorded_log, "--open", BROWSER=str(browser)) as (url, said):
+        begins, token, ends = re.split(r"\?token=([\w-]{32}) ", said)
+        assert begins + ends == f"the console is at {url}/runs(stop it with Ctrl-C)\n"
+        shown = {"Authorization": f"Bearer {token}"}
+        page = httpx.get(f"{url}/runs/1.json", headers=shown, timeout=60).json()
+        assert page["name"] == "acceptance"
+        assert httpx.get(f"{url}/runs", headers=shown, timeout=60).status_code == 200
         deadline = time.monotonic() + 30
         while not opened.exists():
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        shown = opened.read_text().strip()
-        answers = [httpx.get(shown, timeout=60).status_code for _ in range(2)]
-    assert shown.startswith(f"{url}/runs?token=")
-    assert answers == [303, 401]
+        ticket = opened.read_text().strip()
+        assert ticket.startswith(f"{url}/runs?token=") and token not in ticket
+        assert [httpx.get(ticket, timeout=60).status_code for _ in range(2)] == [303, 401]
+    assert recorded_log.fingerprint() == before
 
 
 @pytest.mark.parametrize("from_file", [True, False])
