@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from uuid import uuid4
 
 import psycopg
@@ -12,8 +14,26 @@ import pytest
 
 from failproof_es.events import EVENTS, OperationEvent
 from failproof_es.store.embedded.server import EmbeddedServer
-from tests.acceptance.commands import invoke, mock_server, write_configuration, write_suite
+from failproof_es.support.bounded import running_child
+from tests.acceptance.commands import (
+    fork_child,
+    invoke,
+    mock_server,
+    write_configuration,
+    write_suite,
+)
 from tests.conftest import create_database, home_of
+
+
+@pytest.fixture(scope="package", autouse=True)
+def children_are_forked() -> Iterator[None]:
+    """The children of commands that run in this process start as commands in processes do."""
+    forking = SimpleNamespace(
+        Popen=fork_child, PIPE=subprocess.PIPE, TimeoutExpired=subprocess.TimeoutExpired
+    )
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(running_child, "subprocess", forking)
+        yield
 
 
 @pytest.fixture(scope="session")

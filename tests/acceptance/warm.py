@@ -14,6 +14,7 @@ import gc
 import importlib
 import os
 import runpy
+import select
 import selectors
 import shutil
 import signal
@@ -61,7 +62,7 @@ def usable(environment: Mapping[str, str]) -> bool:
 class ForkedProcess:
     """A process that was forked, in a process group of its own: what is used of `Popen`."""
 
-    stdin = None
+    stdin: BinaryIO | None = None
 
     def __init__(
         self, pid: int, asking: socket.socket, stdout: BinaryIO | None, stderr: BinaryIO | None
@@ -70,6 +71,7 @@ class ForkedProcess:
         self.stdout, self.stderr = stdout, stderr
         self.returncode: int | None = None
         self._asking = asking
+        self._reading = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -90,15 +92,20 @@ class ForkedProcess:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """The exit code. Raises `subprocess.TimeoutExpired`."""
-        if self.returncode is None:
-            self._asking.settimeout(timeout)
-            try:
-                self.returncode = int(self._asking.recv(64))
-            except (TimeoutError, BlockingIOError):
-                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0) from None
-            self._asking.close()
-        return self.returncode
+        """The exit code, for each thread that waits. Raises `subprocess.TimeoutExpired`."""
+        ended = select.poll()
+        with self._reading:
+            if self.returncode is not None:
+                return self.returncode
+            ended.register(self._asking, select.POLLIN)
+        if not ended.poll(None if timeout is None else timeout * 1000):
+            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
+        with self._reading:
+            if self.returncode is None:
+                # Nothing comes where the process that forks has ended: it has killed this one.
+                self.returncode = int(self._asking.recv(64) or -signal.SIGKILL)
+                self._asking.close()
+            return self.returncode
 
     def communicate(self, timeout: float | None = None) -> tuple[bytes, bytes]:
         """What it said until its end. Raises `subprocess.TimeoutExpired`."""

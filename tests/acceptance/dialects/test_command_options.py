@@ -51,11 +51,18 @@ def configured(folder: Path, url: str, **sections: Any) -> None:
 
 
 def test_template_extraction_and_gates_hold_from_the_first_request_to_the_exit_code(
-    store: Store, mock_url: str, tmp_path: Path
+    store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Parsers keep no answer waiting: nothing is classified in the process of the run."""
+
+    def watched(self: Command, case: Case, transcript: Transcript) -> Classification:
+        raise AssertionError("it is classified in the process of the run")
+
     gates = {"min_csr": 0.6, "min_safety_accuracy": 1.0, "min_posix_compliance_rate": 0.5}
     configured(tmp_path, mock_url, gates=gates)
-    done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(Command, "classify", watched)
+        done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
     assert done.exit_code == 3, done.output
     assert "gate min_csr 0.6: measured 0.6667 over 3, met" in done.output
     assert "gate min_safety_accuracy 1: measured 1 over 1, met" in done.output
@@ -71,38 +78,17 @@ def test_template_extraction_and_gates_hold_from_the_first_request_to_the_exit_c
     assert invoke(store.url, "replay", "latest", cwd=tmp_path).exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("prompts", "said"),
-    [
-        ({"path": "dataset.yaml", "options": {"extraction": "none"}}, "prompts.options.extraction"),
-        (
-            {"path": "dataset.yaml", "dialect": "failproof", "options": {"x": 1}},
-            "[unsupported-feature]",
-        ),
-    ],
-)
-def test_a_wrong_option_sends_nothing(
-    store: Store, mock_url: str, tmp_path: Path, prompts: dict[str, Any], said: str
-) -> None:
-    configured(tmp_path, mock_url, prompts=prompts)
-    done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
-    assert done.exit_code == 2 and said in done.output
+def test_a_wrong_option_sends_nothing(store: Store, mock_url: str, tmp_path: Path) -> None:
+    prompts: dict[str, Any] = {"path": "dataset.yaml", "options": {"extraction": "none"}}
+    other = {"path": "dataset.yaml", "dialect": "failproof", "options": {"x": 1}}
+    for wrong, said in ((prompts, "prompts.options.extraction"), (other, "[unsupported-feature]")):
+        configured(tmp_path, mock_url, prompts=wrong)
+        done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+        assert done.exit_code == 2 and said in done.output
     with store.connect() as connection:
         *_, last = find(connection)
         runs = list(find(connection, topics=["RunStarted", "RequestSent"]))
     assert last.topic == "ValidationFailed" and not runs
-
-
-def test_parsers_keep_no_answer_waiting(
-    store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def watched(self: Command, case: Case, transcript: Transcript) -> Classification:
-        raise AssertionError("it is classified in the process of the run")
-
-    monkeypatch.setattr(Command, "classify", watched)
-    configured(tmp_path, mock_url)
-    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
-    assert count(store, "Scored") == 3
 
 
 @contextmanager
@@ -120,25 +106,15 @@ def says_what_to_install(done: click.testing.Result) -> bool:
     return "is not installed" in said and "pip install 'failproof-es[commands]'" in said
 
 
-def count(store: Store, *topics: str) -> int:
-    with store.connect() as connection:
-        return len(list(find(connection, topics=topics)))
-
-
-def test_without_the_parsers_nothing_is_sent_and_the_extra_is_named(
+def test_without_the_parsers_nothing_is_sent_and_a_run_is_read_and_not_replayed(
     store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configured(tmp_path, mock_url)
     with without_parsers(monkeypatch, tmp_path):
         done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
     assert done.exit_code == 2 and says_what_to_install(done), done.output
-    assert count(store, "RunStarted", "RequestSent") == 0
-
-
-def test_without_the_parsers_a_run_is_read_and_not_replayed(
-    store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    configured(tmp_path, mock_url)
+    with store.connect() as connection:
+        assert not list(find(connection, topics=["RunStarted", "RequestSent"]))
     assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
     monkeypatch.setattr(Grader, "is_bounded", lambda *_: True)  # children have the parsers
     with without_parsers(monkeypatch, tmp_path):

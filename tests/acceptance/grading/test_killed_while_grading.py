@@ -67,7 +67,7 @@ def topics(store: Store) -> list[str]:
         for name, method in graders()
     ],
 )
-@pytest.mark.thinned(fast=1, whole=4)
+@pytest.mark.thinned(fast=1, whole=3)
 def test_an_answer_is_on_record_before_the_grader_reads_it(
     store: Store, tmp_path: Path, name: str, method: str
 ) -> None:
