@@ -51,6 +51,10 @@ def sessions() -> Iterator[Any]:
             yield pytest.param(page, id=address, marks=marks)
 
 
+FIRST_CASES = {"redteam": 12, "commands": 12}
+"""How many of the cases that ship a page's run asks, of configurations with many."""
+
+
 @pytest.fixture(scope="module")
 def servers() -> Iterator[dict[str, str]]:
     """The base URLs of a model that repeats, with judges of conversations; and of benchmarks."""
@@ -89,6 +93,10 @@ def folder(tmp_path: Path, servers: dict[str, str]) -> Path:
         changed = on_loopback(YAML(typ="safe").load(file), url)
         (tmp_path / "configs" / file.name).write_bytes(orjson.dumps(changed))
     shutil.copy(tmp_path / "configs" / "redteam.yaml", tmp_path)
+    for name, limit in FIRST_CASES.items():
+        file = tmp_path / "configs" / f"{name}.yaml"
+        fewer = {**orjson.loads(file.read_bytes()), "selection": {"limit": limit}}
+        file.write_bytes(orjson.dumps(fewer))
     (tmp_path / "docs" / "reference").mkdir(parents=True)
     shutil.copy(ROOT / "docs/reference/verify_evidence.py", tmp_path / "docs" / "reference")
     write_suite(tmp_path, 4)

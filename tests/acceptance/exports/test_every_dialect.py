@@ -37,7 +37,7 @@ def test_a_run_of_any_dialect_is_exported_in_every_shape(
         more = {name: [judge] if name == "judges" else judge for name in judged}
         write_configuration(
             tmp_path, url, **more,
-            prompts={"path": Path(suite).name, "dialect": dialect},
+            prompts={"path": Path(suite).name, "dialect": dialect}, selection={"limit": 4},
         )  # fmt: skip
         done = invoke(store.url, "start", "run.yaml", "--quiet", "--allow-unlisted", cwd=tmp_path)
     assert done.exit_code in (0, 1, 3), done.output

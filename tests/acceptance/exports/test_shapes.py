@@ -115,6 +115,9 @@ def test_csv_has_a_row_for_each_evaluation_and_no_formula(recorded: Recorded) ->
     assert rows[1]["status"] == "abandoned" and rows[1]["origin"] == "asked"
     assert exported.left_out["unsafe characters"] >= 1
     assert exported.said[0]["documents"] == CASES
+    digest = hashlib.sha256(exported.only("*.csv").read_bytes()).hexdigest()
+    trail = invoke(recorded.url, "audit", 1, "--json", cwd=recorded.folder)
+    assert digest in trail.stdout, "every file is on record with its digest"
 
 
 def test_junit_is_the_one_of_results(recorded: Recorded) -> None:
@@ -152,10 +155,7 @@ def test_parquet_is_read_by_duckdb_with_exact_decimals_and_times_in_utc(
     (answer,) = rows_of(f"SELECT answer FROM {table} WHERE case_id = '=case-0'")[0]
     assert json.loads(answer).endswith(HOSTILE)
     assert {each["collection"] for each in exported.said} > {"runs", "cost", "reviews"}
-
-
-def test_the_query_of_the_page_runs_on_what_is_exported(recorded: Recorded) -> None:
-    exported = recorded.export("parquet")
+    # The query of the page runs on what is exported.
     (query,) = (b.text for b in blocks(ROOT / "docs/how-to/export.md") if b.language == "sql")
     ((model, evaluations, usd),) = rows_of(query.replace("tables/", f"{exported.folder}/"))
     assert (model, evaluations) == ("mock", CASES) and usd > 0
@@ -360,13 +360,6 @@ def test_a_collector_is_taken_at_its_word(
         assert done.exit_code == 2 and "s3cret" not in done.output
         assert said in done.stderr and "[delivery-failed]" in done.stderr
         assert not elsewhere.requests and not list((tmp_path / "none").glob("*"))
-
-
-def test_every_file_is_on_record_with_its_digest(recorded: Recorded) -> None:
-    exported = recorded.export("csv")
-    digest = hashlib.sha256(exported.only("*.csv").read_bytes()).hexdigest()
-    trail = invoke(recorded.url, "audit", 1, "--json", cwd=recorded.folder)
-    assert digest in trail.stdout
 
 
 def test_bad_arguments_are_told_together(recorded: Recorded) -> None:

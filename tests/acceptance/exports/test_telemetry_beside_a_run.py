@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 from uuid import UUID
 
 import orjson
+import psycopg
 import pytest
 
 from failproof_es.engine.history import read_run
@@ -19,6 +21,7 @@ from failproof_es.exports.otel.follow import CommitSender
 from failproof_es.exports.otel.telemetry import Span, Telemetry
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration, write_suite
+from tests.acceptance.conftest import RecordedLog
 from tests.servers.collector import collector
 
 
@@ -27,6 +30,14 @@ def started(store: Store, folder: Path, *arguments: str) -> tuple[UUID, str]:
     done = invoke(store.url, "start", "run.yaml", "--json", *arguments, cwd=folder)
     assert done.exit_code == 0, done.output
     return UUID(orjson.loads(done.stdout)["run_id"]), done.stderr
+
+
+@pytest.fixture
+def finished(recorded_log: RecordedLog) -> Iterator[tuple[psycopg.Connection[Any], UUID]]:
+    """A connection to a log with a finished run of three evaluations, and the run's id."""
+    with Store.open(recorded_log.url) as store, store.connect() as connection:
+        [(run_id,)] = connection.execute("SELECT run_id FROM failproof.run_list").fetchall()
+        yield connection, run_id
 
 
 def test_a_collector_gets_everything_while_the_run_goes(
@@ -39,18 +50,6 @@ def test_a_collector_gets_everything_while_the_run_goes(
         assert len({span.span_id for span in kept.spans}) == 2 * 2 + 1
         assert len({(e.span_id, str(e.attributes)) for e in kept.events}) == 2 * 2
         assert "number 1" in str(kept.spans)
-
-
-def test_the_environment_names_a_collector_as_the_option_does(
-    store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_suite(tmp_path, 1)
-    write_configuration(tmp_path, mock_url)
-    with collector() as kept:
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", kept.url)
-        _, said = started(store, tmp_path)
-        assert len({span.span_id for span in kept.spans}) == 2 + 1
-    assert f"OTEL_EXPORTER_OTLP_ENDPOINT -> {kept.url.removeprefix('http://')}" in said
 
 
 def test_a_worker_sends_the_telemetry_of_the_runs_that_it_drives(
@@ -136,29 +135,24 @@ def test_a_collector_behind_a_proxy_is_not_looked_for(monkeypatch: pytest.Monkey
 
 
 def test_a_collector_that_never_answered_gets_no_time_at_the_end(
-    store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: tuple[psycopg.Connection[Any], UUID], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    connection, run_id = finished
     monkeypatch.setattr("failproof_es.exports.otel.follow.SILENT_S", 0.05)
-    write_suite(tmp_path, 1)
-    write_configuration(tmp_path, mock_url)
-    run_id, _ = started(store, tmp_path, "--quiet")
     ended = threading.Event()
     ended.set()
-    with store.connect() as connection:
-        silent = CommitSender(run_id, lambda _: Delivery.SILENT, ended, left_s=60)
-        assert not silent.follow(connection) and silent.is_silent()
-        answers = iter([Delivery.SILENT, Delivery.AGAIN])
-        recovered = CommitSender(run_id, lambda _: next(answers, Delivery.TAKEN), ended, left_s=60)
-        monkeypatch.setattr("failproof_es.exports.otel.follow.SILENT_S", 60)
-        assert recovered.follow(connection) and not recovered.is_silent()
+    silent = CommitSender(run_id, lambda _: Delivery.SILENT, ended, left_s=60)
+    assert not silent.follow(connection) and silent.is_silent()
+    answers = iter([Delivery.SILENT, Delivery.AGAIN])
+    recovered = CommitSender(run_id, lambda _: next(answers, Delivery.TAKEN), ended, left_s=60)
+    monkeypatch.setattr("failproof_es.exports.otel.follow.SILENT_S", 60)
+    assert recovered.follow(connection) and not recovered.is_silent()
 
 
 def test_what_was_not_taken_is_sent_again_and_nothing_twice_after_it_was(
-    store: Store, mock_url: str, tmp_path: Path
+    finished: tuple[psycopg.Connection[Any], UUID],
 ) -> None:
-    write_suite(tmp_path, 3)
-    write_configuration(tmp_path, mock_url)
-    run_id, _ = started(store, tmp_path, "--quiet")
+    connection, run_id = finished
     taken: list[Telemetry] = []
     answers = iter([Delivery.AGAIN, Delivery.AGAIN, Delivery.TAKEN, Delivery.TAKEN])
     ended = threading.Event()
@@ -169,24 +163,21 @@ def test_what_was_not_taken_is_sent_again_and_nothing_twice_after_it_was(
             taken.extend(batch)
         return delivery
 
-    with store.connect() as connection:
-        assert CommitSender(run_id, send, ended, left_s=5).follow(connection)
-        refused = CommitSender(run_id, lambda _: Delivery.AGAIN, ended, left_s=0)
-        assert not refused.follow(connection)
-        (requests,) = connection.execute(
-            "SELECT count(*) FROM failproof.stored_events WHERE run_id = %s AND topic = %s",
-            (run_id, RequestSent.__name__),
-        ).fetchone() or (0,)
+    assert CommitSender(run_id, send, ended, left_s=5).follow(connection)
+    refused = CommitSender(run_id, lambda _: Delivery.AGAIN, ended, left_s=0)
+    assert not refused.follow(connection)
+    (requests,) = connection.execute(
+        "SELECT count(*) FROM failproof.stored_events WHERE run_id = %s AND topic = %s",
+        (run_id, RequestSent.__name__),
+    ).fetchone() or (0,)
     spans = [each for each in taken if isinstance(each, Span)]
     assert len(spans) == len({each.span_id for each in spans}) == requests + 3 + 1
 
 
 def test_one_that_the_collector_never_takes_is_left_out_and_counted(
-    store: Store, mock_url: str, tmp_path: Path
+    finished: tuple[psycopg.Connection[Any], UUID],
 ) -> None:
-    write_suite(tmp_path, 3)
-    write_configuration(tmp_path, mock_url)
-    run_id, _ = started(store, tmp_path, "--quiet")
+    connection, run_id = finished
     taken: list[Telemetry] = []
     ended = threading.Event()
     ended.set()
@@ -198,23 +189,24 @@ def test_one_that_the_collector_never_takes_is_left_out_and_counted(
         return Delivery.TAKEN
 
     following = CommitSender(run_id, send, ended, left_s=5)
-    with store.connect() as connection:
-        assert following.follow(connection)
-        refuses_everything = CommitSender(run_id, lambda _: Delivery.REFUSED, ended, left_s=0.3)
-        assert not refuses_everything.follow(connection)
+    assert following.follow(connection)
+    refuses_everything = CommitSender(run_id, lambda _: Delivery.REFUSED, ended, left_s=0.3)
+    assert not refuses_everything.follow(connection)
     assert following.refused == 1 and len(taken) == 3 * (2 + 2)
     assert refuses_everything.refused == 8  # the rest waits until it is over
 
 
-@pytest.mark.slow
-def test_what_a_collector_rejects_is_told_after_the_run(
+def test_the_environment_names_a_collector_and_what_that_rejects_is_told_after_the_run(
     store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "api-key=s3cret")
     write_suite(tmp_path, 1)
     write_configuration(tmp_path, mock_url)
     with collector(rejects=1) as kept:
-        _, said = started(store, tmp_path, "--otlp", kept.url)
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", kept.url)
+        _, said = started(store, tmp_path)
+        assert len({span.span_id for span in kept.spans}) == 2 + 1
+    assert f"OTEL_EXPORTER_OTLP_ENDPOINT -> {kept.url.removeprefix('http://')}" in said
     assert "it rejected" in said and "over the\\x1b quota" in said
     assert {each["api-key"] for each in kept.headers} == {"s3cret"} and "s3cret" not in said
 
