@@ -46,7 +46,7 @@ def numbers(client: httpx.Client, query: str) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("query", [*COUNTED, *NOT_COUNTED])
 @pytest.mark.parametrize("moment", ["now", "before"])
-@pytest.mark.thinned(whole=15)
+@pytest.mark.thinned(whole=9)
 def test_counters_tell_what_rows_tell(
     client: httpx.Client,
     console_log: str,

@@ -147,7 +147,7 @@ def going(store: Store, folder: Path, cases: int = 2_000) -> Iterator[Process]:
 def await_page(url: str, process: Process) -> None:
     while httpx.get(f"{url}/runs/1.json", timeout=60).status_code != 200:
         assert process.poll() is None
-        time.sleep(0.2)
+        time.sleep(0.5)
 
 
 @pytest.mark.parametrize("follows", [True, False])
