@@ -250,46 +250,45 @@ def test_a_run_without_one_answer_has_failed(store: Store, mock_url: str, tmp_pa
     assert "has ended: failed; nothing was sent" in again.stderr
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("fault", "kind", "said"),
-    [
-        ("http401*1", "authentication", "HTTP 401: wrong key"),
-        ("http404*1", "not_found", "HTTP 404: no such model"),
-    ],
+HALTING = (
+    ("http401*1", "authentication", "HTTP 401: wrong key"),
+    ("http404*1", "not_found", "HTTP 404: no such model"),
 )
+
+
+@pytest.mark.slow
 def test_an_error_that_all_would_meet_halts_the_run_until_it_is_mended(
-    fault: str, kind: str, said: str, store: Store, mock_url: str, tmp_path: Path
-) -> None:
-    """`*1`: by the time of `resume` it is mended."""
-    prompts = write_faults(tmp_path, "none*0", fault, *[f"none{n}*0" for n in range(20)])
-    write_configuration(tmp_path, mock_url, execution={**EXECUTION, "parallel_workers": 1})
-    done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
-    assert done.exit_code == 1
-    assert f"run 1 paused: mock: {said}" in done.stderr
-    assert "failproof-es resume 1" in done.stderr
-    assert topics(store) == ["RunStarted", "RunPaused"]
-    (error,) = payloads(by_prompt(store)[prompts[1]], "ErrorRecorded")
-    assert (error["kind"], error["disposition"]) == (kind, "halting")
-    assert sum(asked(mock_url)[prompt] for prompt in prompts[:2]) == 2
-    assert not set(prompts[2:]) & set(asked(mock_url)), "what is hopeless is not sent"
-    again = invoke(store.url, "resume", "latest", cwd=tmp_path)
-    assert again.exit_code == 0, again.stderr
-    counts = asked(mock_url)
-    assert [counts[prompt] for prompt in prompts] == [1, 2, *[1] * 20]
-    assert topics(store) == [
-        *("RunStarted", "RunPaused", "RunResumed", "RunCompleted", "RunValidated", "RunSealed")
-    ]
-
-
-def test_a_gate_that_is_not_met_is_told_by_the_exit_code(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
-    write_faults(tmp_path, "length", "none*0", expected="never said")
-    write_configuration(tmp_path, mock_url, execution=EXECUTION, gates={"min_accuracy": 0.5})
-    done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
-    assert done.exit_code == 3
-    assert "gate min_accuracy 0.5: measured 0 over 1, NOT MET" in done.stdout
+    """`*1`: by the time of the next `resume` it is mended."""
+    halting = [fault for fault, _, _ in HALTING]
+    prompts = write_faults(tmp_path, "none*0", *halting, *[f"none{n}*0" for n in range(20)])
+    write_configuration(tmp_path, mock_url, execution={**EXECUTION, "parallel_workers": 1})
+    how = ["start", "run.yaml"]
+    for place, (_, kind, said) in enumerate(HALTING, start=1):
+        done = invoke(store.url, *how, cwd=tmp_path)
+        how = ["resume", "latest"]
+        assert done.exit_code == 1
+        assert f"run 1 paused: mock: {said}" in done.stderr
+        assert "failproof-es resume 1" in done.stderr
+        assert topics(store)[-1] == "RunPaused"
+        (error,) = payloads(by_prompt(store)[prompts[place]], "ErrorRecorded")
+        assert (error["kind"], error["disposition"]) == (kind, "halting")
+        sent = asked(mock_url)
+        assert [sent.get(prompt, 0) for prompt in prompts[: place + 1]] == [
+            1,
+            *[2] * (place - 1),
+            1,
+        ]
+        assert not set(prompts[place + 1 :]) & set(sent), "what is hopeless is not sent"
+    again = invoke(store.url, *how, cwd=tmp_path)
+    assert again.exit_code == 0, again.stderr
+    counts = asked(mock_url)
+    assert [counts[prompt] for prompt in prompts] == [1, 2, 2, *[1] * 20]
+    assert topics(store) == [
+        *("RunStarted", *("RunPaused", "RunResumed") * 2),
+        *("RunCompleted", "RunValidated", "RunSealed"),
+    ]
 
 
 def test_an_expression_that_backtracking_never_ends_is_matched_in_linear_time(
