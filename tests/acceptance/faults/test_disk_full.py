@@ -23,7 +23,7 @@ from tests.acceptance.commands import (
     write_suite,
 )
 
-CASES = 200
+CASES = 100
 Mount = Callable[[int], Path]
 
 
@@ -94,7 +94,7 @@ def test_a_disk_that_fills_up_under_a_run_costs_nothing_that_was_recorded(
         deadline = time.monotonic() + 30
         while sum(asked(url).values()) < 20:
             assert time.monotonic() < deadline, "the run did not start"
-            time.sleep(0.02)
+            time.sleep(0.05)
         ballast = fill(home)
         before = -1
         while (now := sum(asked(url).values())) != before:
