@@ -82,7 +82,7 @@ def test_what_is_no_run_or_no_position_is_refused(client: httpx.Client) -> None:
     assert (head.status_code, head.content) == (200, b"")
 
 
-def test_what_the_viewerwrites_is_what_the_page_writes(
+def test_what_the_stream_writes_is_what_the_page_writes(
     client: httpx.Client, console_url: str
 ) -> None:
     told = json.loads(next(events(f"{console_url}/runs/1/live"))["data"])
