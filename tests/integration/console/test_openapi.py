@@ -33,7 +33,7 @@ def test_schemathesis_finds_no_violation(console_url: str, tmp_path: Path, phase
     done = subprocess.run(
         [
             sys.executable, "-m", "schemathesis.cli", "run", f"{console_url}/openapi.json",
-            "--checks", "all", "--max-examples", str(examples(0.1)),
+            "--checks", "all", "--max-examples", str(examples(0.15)),
             "--workers", "1", "--no-color",
             "--phases", phases, "--seed", "1",
         ],
