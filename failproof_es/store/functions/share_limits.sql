@@ -97,7 +97,8 @@ BEGIN
         IF is_new AND seconds > 0 AND NOT EXISTS (
             SELECT FROM failproof_queue.failproof_workers AS w
             WHERE w.holder = own_holder
-                AND w.heartbeat BETWEEN moment - interval '60 seconds' AND moment
+                -- It may have told of itself since that moment.
+                AND w.heartbeat BETWEEN moment - interval '60 seconds' AND clock_timestamp()
         ) THEN
             RAISE EXCEPTION 'a share for %: no such worker told of itself within a minute', own_holder
                 USING ERRCODE = '55000'; -- asked again, as when the server is away: it may be about to tell

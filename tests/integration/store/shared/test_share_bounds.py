@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from math import inf, nan
 from pathlib import Path
 from uuid import uuid4
@@ -13,7 +15,7 @@ import pytest
 from failproof_es.core.limits import KeyLimits, ProviderKey, ShareClaim
 from failproof_es.engine.workers.limit_waits import WAITS_S, LimitWaits
 from failproof_es.engine.workers.presence import Presence, list_shares
-from failproof_es.store.outage import LogUnavailable
+from failproof_es.store.outage import LogUnavailable, Outage
 from failproof_es.store.store import Store
 from failproof_es.store.writing.shared_state import DatabaseShares, SharedState
 from failproof_es.support import clock
@@ -64,6 +66,24 @@ def test_a_share_is_given_to_a_live_worker_alone(
     again = WANTED._replace(number=2)
     renewed = DatabaseShares(state, "me").exchange(KEY, LIMITS, own, again, 15.0)
     assert renewed.concurrency == 1, "a worker whose word comes late keeps what it has"
+
+
+def test_who_tells_of_itself_while_it_claims_is_a_live_worker(
+    store: Store, administrator: psycopg.Connection[tuple[int]]
+) -> None:
+    table = "failproof_queue.failproof_workers"
+    a_worker(store, "me")
+    once = SharedState(store.url, Outage(longest_s=0.0))
+    claim = partial(DatabaseShares(once, "me").exchange, KEY, LIMITS, uuid4(), WANTED, 15.0)
+    with ThreadPoolExecutor(1) as pool:
+        with administrator.transaction():
+            administrator.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE".encode())
+            claimed = pool.submit(claim)
+            while not administrator.execute("SELECT FROM pg_locks WHERE NOT granted").fetchall():
+                assert not claimed.done()
+            administrator.execute(f"UPDATE {table} SET heartbeat = clock_timestamp()".encode())
+        assert claimed.result(30).concurrency == 1
+    once.close()
 
 
 def test_a_server_is_left_alone_for_a_day_at_most(store: Store, state: SharedState) -> None:
