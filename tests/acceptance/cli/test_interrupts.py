@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -239,12 +240,13 @@ def test_an_interrupt_at_every_50_ms_ends_every_command_with_130(
     every = stride(40)
     first = list(COMMANDS).index(name) % every
     natural: int | None = None
+    untouched = shutil.copytree(folder, folder / "untouched")
     for step in range(first, int(_LONGEST_S / _EVERY_S), every):
         done = interrupt(COMMANDS[name], folder, recorded_log.url, step * _EVERY_S)
         if done.alone:
             natural = done.code
         elif name not in SERVING and done.code not in (130, natural):  # the signal came too late
-            natural = interrupt(COMMANDS[name], folder, recorded_log.url, 60).code
+            natural = interrupt(COMMANDS[name], untouched, recorded_log.url, 60).code
         check(name, done, natural)
         if done.alone:
             break
