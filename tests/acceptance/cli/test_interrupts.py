@@ -240,7 +240,7 @@ def test_an_interrupt_at_every_50_ms_ends_every_command_with_130(
     every = stride(40)
     first = list(COMMANDS).index(name) % every
     natural: int | None = None
-    untouched = shutil.copytree(folder, folder / "untouched")
+    untouched = shutil.copytree(folder, folder.with_name(f"{folder.name}-untouched"))
     for step in range(first, int(_LONGEST_S / _EVERY_S), every):
         done = interrupt(COMMANDS[name], folder, recorded_log.url, step * _EVERY_S)
         if done.alone:
