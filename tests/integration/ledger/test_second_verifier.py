@@ -138,7 +138,7 @@ def odd_signatures() -> Iterator[tuple[str, bytes, bytes, bytes]]:
     # y and the bit of x written otherwise than they have to be.
     loose = [number.to_bytes(32, "little") for y in (0, 1, FIELD - 1, FIELD, FIELD + 1, 2**255 - 1)
              for number in (y, y | 1 << 255)]  # fmt: skip
-    for s in (0, 12345, ORDER):
+    for s in (0, ORDER - 1, ORDER):
         shown = s.to_bytes(32, "little")
         base = second.multiplied(s % ORDER, second.BASE)
         for n, a in enumerate([*encoded, *loose]):

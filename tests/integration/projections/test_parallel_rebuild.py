@@ -70,6 +70,7 @@ def test_shares_of_batches_of_any_size_give_the_same_rows(
 ) -> None:
     in_this_process(monkeypatch)
     monkeypatch.setattr(batching, "BATCH_EVENTS", events)
+    monkeypatch.setattr(batching, "BATCH_BYTES", 2_000)
     reached = noted(monkeypatch)
     with store.connect() as connection:
         rebuild(connection, processes=4)

@@ -79,15 +79,19 @@ def test_every_row_of_the_results_says_what_the_events_of_its_evaluation_say(
         assert {name: row[name] for name in said} == said
 
 
-@pytest.mark.parametrize("batch", [pytest.param(1, marks=pytest.mark.slow), 7])
+@pytest.mark.parametrize(
+    ("bound", "most"),
+    [pytest.param("BATCH_BYTES", 1, marks=pytest.mark.slow), ("BATCH_EVENTS", 7)],
+)
 def test_where_a_batch_ends_does_not_matter(
     store: Store,
     world: World,
     followed: Rows,
-    batch: int,
+    bound: str,
+    most: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(batching, "BATCH_EVENTS", batch)
+    monkeypatch.setattr(batching, bound, most)
     with store.connect() as connection:
         rebuild(connection)
         assert rows(connection) == followed

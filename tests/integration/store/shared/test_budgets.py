@@ -56,7 +56,9 @@ def test_the_database_reserves_what_the_model_does(store: Store, seed: int) -> N
             lease = random.choice(held)
             row = rows[lease.shard]
             charged = Decimal(random.randint(0, 10**6)) * row.reserved / 10**6
-            spent = SpendState(row.known_usd + charged, row.unknown, row.unknown_requests)
+            known = Decimal(random.choice((0, 1, 1))) * charged
+            unknown = row.unknown + charged - known
+            spent = SpendState(row.known_usd + known, unknown, row.unknown_requests)
             keeps = Decimal(random.randint(0, 10**6)) * (row.reserved - charged) / 10**6
             needs = Decimal(random.choice(("0", "0.7", "0.0000001")))
             wants = Decimal(random.choice(("0", "1", "9.123456789")))

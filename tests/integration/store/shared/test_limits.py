@@ -153,6 +153,10 @@ def test_a_claim_that_arrives_late_takes_nothing_back(store: Store) -> None:
     assert book.exchange(KEY, limits, WORKERS[0], large, SECONDS)[:4] == granted[:4], "told twice"
     wanted = ShareClaim(wants_concurrency=4, wants_requests=10)
     assert book.exchange(KEY, limits, WORKERS[1], wanted, SECONDS)[:2] == (0, 0)
+    book.exchange(KEY, limits, WORKERS[0], ShareClaim(number=3), 0)
+    wanted = wanted._replace(number=2)
+    free = book.exchange(KEY, limits, WORKERS[1], wanted, SECONDS)
+    assert free[:2] == (4, 9), "one request was used, not two"
     database.close()
 
 

@@ -55,11 +55,12 @@ def test_a_share_is_given_to_a_live_worker_alone(
     with pytest.raises(LogUnavailable, match="no such worker"):
         DatabaseShares(state, "nobody").exchange(KEY, LIMITS, own, WANTED, 15.0)
     a_worker(store, "me")
-    administrator.execute(
-        "UPDATE failproof_queue.failproof_workers SET heartbeat = heartbeat - interval '61 s'"
-    )
-    with pytest.raises(LogUnavailable):
-        DatabaseShares(state, "me").exchange(KEY, LIMITS, own, WANTED, 15.0)
+    for told in ("heartbeat - interval '61 s'", "'infinity'"):
+        administrator.execute(
+            f"UPDATE failproof_queue.failproof_workers SET heartbeat = {told}".encode()
+        )
+        with pytest.raises(LogUnavailable):
+            DatabaseShares(state, "me").exchange(KEY, LIMITS, own, WANTED, 15.0)
     a_worker(store, "me")
     assert DatabaseShares(state, "me").exchange(KEY, LIMITS, own, WANTED, 15.0).concurrency == 1
     administrator.execute("DELETE FROM failproof_queue.failproof_workers")
