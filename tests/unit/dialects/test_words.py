@@ -27,7 +27,8 @@ KNOWN = {
     "failproof_es/store/schema/migration.py": {"promptguard"},  # the schema of its views
     # In which dialect the cases of other tools are written, and what a new project says of one.
     "failproof_es/engine/imported_cases.py": {"benchmark", "redteam"},
-    "failproof_es/engine/planning/new_project.py": {"benchmark", "command", "redteam"},
+    "failproof_es/engine/planning/new_project.py": {"benchmark", "redteam"},
+    "failproof_es/engine/planning/pipeline.py": {"command", "redteam"},
 }
 """What is left to be moved."""
 
