@@ -67,7 +67,7 @@ def test_a_plugin_beside_the_class_is_not_installed(store: Store, folder: Path) 
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text("[failproof_es.scorers]\nev = rich:S\n")
-    words = ("validate", "--offline", "--set", 'grading.scorers=["ev"]')
+    words = ("start", "--quiet", "--set", 'grading.scorers=["ev"]')
     assert ran(store, folder, "clients:Client", *words) == (2, "")
 
 
