@@ -124,21 +124,27 @@ def of(odd: Odd) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("odd", [*IMPOSSIBLE, *CHANGED], ids=of)
-@pytest.mark.thinned(fast=4, whole=6)
-def test_an_event_made_into_a_row_that_no_event_has_is_named(log: Attacked, odd: Odd) -> None:
+@pytest.mark.parametrize("odds", [IMPOSSIBLE, CHANGED], ids=["impossible", "changed"])
+def test_events_made_into_rows_that_no_event_has_are_named(log: Attacked, odds: list[Odd]) -> None:
     """Where the tree has the event: it is known that something else stood there."""
-    forged = log.event("Scored", PASSED, 7)
-    index = log.index(forged.position)
+    rows = log.rows()
+    scored = [index for index, row in enumerate(rows) if row.topic == b"Scored"]
+    forged = dict(zip(scored[7:], odds, strict=False))
     plant(
-        log, EVENTS, f"UPDATE failproof.events SET {odd.column} = {odd.value} "
-        f"WHERE notification_id = {forged.position}",
+        log, EVENTS,
+        *(
+            f"UPDATE failproof.events SET {odd.column} = {odd.value} "
+            f"WHERE notification_id = {rows[index].position}"
+            for index, odd in forged.items()
+        ),
     )  # fmt: skip
-    result = verified(log)
-    named = first(result, ROW_CHANGED)
-    assert (named.index, named.position) == (index, forged.position)
-    assert odd.said in named.message
-    assert len(named.topic or "") <= 100
+    named = [finding for finding in verified(log).findings if finding.kind == ROW_CHANGED]
+    assert [finding.index for finding in named] == [*forged]
+    for finding, (index, odd) in zip(named, forged.items(), strict=True):
+        assert finding.position == rows[index].position, odd.name
+        assert odd.said in finding.message
+        assert len(finding.topic or "") <= 100
+    assert len(forged) == len(odds)
 
 
 @pytest.mark.parametrize(
@@ -295,8 +301,21 @@ _TILES_AT_ONCE = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
+def test_whatever_a_tile_is_made_into_is_named(log: Attacked) -> None:
+    plant(log, TILES, "CREATE TABLE public.tiles AS TABLE failproof.ledger_tiles")
+    for change, statement in ODD_TILES.items():
+        log.tamper(f"UPDATE failproof.ledger_tiles {statement}")
+        assert TREE_CHANGED in found(verified(log)), change
+        log.tamper(
+            "DELETE FROM failproof.ledger_tiles",
+            "INSERT INTO failproof.ledger_tiles TABLE public.tiles",
+        )
+    assert TREE_CHANGED not in found(verified(log))
+
+
 @pytest.mark.parametrize("change", slow_except(_TILES_AT_ONCE, ODD_TILES))
-@pytest.mark.thinned(fast=4, whole=6)
+@pytest.mark.thinned(fast=4, whole=4)
 def test_a_tile_that_no_tree_has_is_named_and_nothing_is_signed_over_it(
     log: Attacked, change: str
 ) -> None:
