@@ -203,6 +203,7 @@ _BY_HAND: dict[str, LiteralString] = {
     "WHERE topic = 'Scored'",
     "one that is gone": "DELETE FROM failproof.archived_events "
     "WHERE notification_id = (SELECT max(notification_id) FROM failproof.archived_events)",
+    "all that is kept": "DELETE FROM failproof.archived_events",
     "rows that nobody archived": "WITH gone AS (DELETE FROM failproof.events WHERE run_id = "
     "(SELECT run_id FROM failproof.run_list WHERE run_number = 2) AND originator_id <> run_id "
     "RETURNING *) INSERT INTO failproof.archived_events SELECT notification_id, originator_id, "
