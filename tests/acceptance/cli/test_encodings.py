@@ -36,7 +36,9 @@ def folder(store: Store, tmp_path: Path, mock_url: str) -> Path:
 _SEVERAL = """
 import os, sys
 from failproof_es.cli import main
+as_begun = {{"encoding": sys.stdout.encoding, "errors": sys.stdout.errors}}
 for words in {commands!r}:
+    sys.stdout.reconfigure(**as_begun)
     try:
         main(list(words), prog_name="failproof-es")
     except SystemExit as ended:
