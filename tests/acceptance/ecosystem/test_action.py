@@ -184,8 +184,8 @@ def test_an_input_that_looks_like_a_command_is_refused_and_runs_nothing(
     write_suite(tmp_path, 1)
     write_configuration(tmp_path, mock_url)
     for config, gates in (
-        ("--debug $(touch pwned).yaml", ""),
-        ("run.yaml", "$(touch pwned)=0.5; touch pwned"),
+        ("--help", ""),
+        ("$(touch pwned).yaml", "$(touch pwned)=0.5; touch pwned"),
     ):
         done = step.run(config, gates)
         assert done.returncode == 2, done.stdout + done.stderr
