@@ -22,6 +22,9 @@ from tests.acceptance.commands import ROOT, environment, write_configuration, wr
 
 PROGRAMS = Path(sys.executable).parent
 HOOKS = ROOT / ".pre-commit-hooks.yaml"
+WRONG = "pwned"
+HOW = ("Passed", "Failed")
+"""How a hook ends for the files whose names are right, and for the others."""
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -67,9 +70,14 @@ def test_changed_suites_and_configurations_are_checked_and_nothing_is_sent(
     nowhere = "http://127.0.0.1:9/v1"
     write_configuration(work, nowhere, prompts={"path": "../suites/suite.jsonl"})
     (work / "run.yaml").rename(work / "configs/run.yaml")
-    ids = [{"id": "failproof-es-suites"}, {"id": "failproof-es-configuration"}]
-    repository: dict[str, Any] = {"repo": str(tmp_path / "hooks"), "rev": commit, "hooks": ids}
+    hooks = [
+        {"id": f"failproof-es-{name}", "exclude": wrong_or_right}
+        for name in ("suites", "configuration")
+        for wrong_or_right in (WRONG, f"^((?!{WRONG}).)*$")
+    ]
+    repository: dict[str, Any] = {"repo": str(tmp_path / "hooks"), "rev": commit, "hooks": hooks}
     (work / ".pre-commit-config.yaml").write_bytes(orjson.dumps({"repos": [repository]}))
+    (work / "suites/$(touch pwned).jsonl").write_text('{"case_id": "a"}\n')
     (work / "configs/$(touch pwned).yaml").write_text("models: 4\n")
     git(work, "add", ".")
     variables = {
@@ -86,8 +94,10 @@ def test_changed_suites_and_configurations_are_checked_and_nothing_is_sent(
         check=False,
     )
     assert done.returncode == 1, done.stdout + done.stderr
-    assert re.search(r"check suites\.*Passed", done.stdout)
-    assert re.search(r"check configurations of evaluations\.*Failed", done.stdout)
+    ended = re.findall(r"^check (\w+).*\.(Passed|Failed)$", done.stdout, re.MULTILINE)
+    assert ended == [(name, how) for name in ("suites", "configurations") for how in HOW], (
+        done.stdout
+    )
+    assert "$(touch pwned).jsonl:1: suite_id" in done.stdout
     assert "$(touch pwned).yaml:1: models" in done.stdout
-    assert "cannot be reached" not in done.stdout
     assert not list(tmp_path.rglob("pwned"))
