@@ -31,6 +31,7 @@ from tests.acceptance.workers.processes import (
     slowly,
     wait_until,
 )
+from tests.acceptance.workers.test_tables_after_a_run import lagging
 
 CASES = 80
 
@@ -82,6 +83,7 @@ def test_a_run_that_workers_elsewhere_ended_gets_its_results_file_as_it_was_said
         assert done.returncode == 0, done.stderr
         said = "run 1 acceptance: completed; `failproof-es resume 1` writes its results file"
         assert said in done.stderr, done.stderr
+        assert lagging(store) == {}, "a worker that leaves brings the tables up"
         before = count(store, "RequestSent")
         assert list(tmp_path.glob("*_acceptance.jsonl")) == []
         written = run(store.url, "resume", "1", cwd=tmp_path)

@@ -17,6 +17,7 @@ from failproof_es.cli.commands.local_workers import _forward_messages
 from failproof_es.store.reading.reader import find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
+    asked,
     begin,
     hurry,
     invoke,
@@ -102,7 +103,8 @@ def test_ctrl_c_on_the_run_drains_its_workers_and_pauses_it(
         _, said = process.communicate(timeout=60)
         assert process.returncode == 130, said.decode()
         assert count(store, "RunPaused") == 1
-        assert all(reason.startswith("not sent: ") for reason in lost(store)), said.decode()
+        assert all(reason.startswith("not sent: the lease ") for reason in lost(store))
+        assert sum(asked(url).values()) == count(store, "ResponseReceived"), "sent, not awaited"
         hurry(url)
         again = run(store.url, "resume", "1", "--workers", "2", "--quiet", cwd=tmp_path)
         assert again.returncode == 0, again.stderr
