@@ -258,6 +258,7 @@ VALUES = {"MY_TIER": "gold-and-long", "MY_TEAM": "team-token-1", "COPY": "gold-a
 SENT: dict[str, tuple[dict[str, str], dict[str, str], int]] = {
     "in another order and case": ({"x-team": "MY_TEAM", "X-TIER": "MY_TIER"}, {}, 3),
     "by another variable": ({**HEADERS, "X-Tier": "COPY"}, {}, 3),
+    "another value": (HEADERS, {"MY_TIER": "silver-and-long"}, 0),
     "values exchanged": ({"X-Tier": "MY_TEAM", "X-Team": "MY_TIER"}, {}, 0),
     "another name": ({"X-Tiers": "MY_TIER", "X-Team": "MY_TEAM"}, {}, 0),
     "one less": ({"X-Tier": "MY_TIER"}, {}, 0),
