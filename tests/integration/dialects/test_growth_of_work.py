@@ -34,7 +34,7 @@ def _asking_again(reader: Reader) -> Reader:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_reads_twice_the_text_with_twice_the_work(name: str) -> None:
-    assert_grows_as_its_text(_asking_again(FUNCTIONS[name]), worst_texts()[::2], SIZES)
+    assert_grows_as_its_text(_asking_again(FUNCTIONS[name]), worst_texts()[:: stride(2)], SIZES)
 
 
 def _of_dialect(name: str, hostile: list[HostileText]) -> None:

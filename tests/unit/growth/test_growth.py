@@ -5,6 +5,8 @@ The readers are found, not named (`tests/growth`): a new one is tried by itself.
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from failproof_es.dialects.protocol import waits_for_programs
@@ -13,7 +15,7 @@ from failproof_es.testing.kit import key_set
 from tests.every import every
 from tests.examples import stride
 from tests.growth import dialects, functions, replies, sources
-from tests.growth.texts import framed_texts, texts, worst_texts
+from tests.growth.texts import HostileText, framed_texts, texts, worst_texts
 from tests.growth.work import Sizes, assert_grows_as_its_text
 
 pytestmark = pytest.mark.long
@@ -33,23 +35,25 @@ SLOWLY_PARSED = tuple(name for name in SOURCES if name.startswith("promptfoo "))
 FEW_TEXTS = worst_texts()[::12]
 
 
-@pytest.mark.parametrize("name", DIALECTS)
-@pytest.mark.thinned(whole=1)
-def test_a_dialect_grades_twice_the_answer_with_twice_the_work(name: str) -> None:
+def some_of(hostile: list[HostileText], turn: int, many: int) -> list[HostileText]:
+    """One of `stride(many)` of the texts; each reader begins with another one."""
+    return hostile[turn % len(hostile) % stride(many) :: stride(many)]
+
+
+@every(("turn", "name"), enumerate(DIALECTS))
+def test_a_dialect_grades_twice_the_answer_with_twice_the_work(turn: int, name: str) -> None:
     for reader in dialects.readers_of(name, ("text",), results=False):
-        assert_grows_as_its_text(reader, worst_texts(), SMALL)
+        assert_grows_as_its_text(reader, some_of(worst_texts(), turn, 10), SMALL)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.thinned(fast=12, whole=24)
-def test_a_function_reads_twice_the_text_with_twice_the_work(name: str) -> None:
-    assert_grows_as_its_text(FUNCTIONS[name], worst_texts(), SMALL)
+@every(("turn", "name"), enumerate(FUNCTIONS))
+def test_a_function_reads_twice_the_text_with_twice_the_work(turn: int, name: str) -> None:
+    assert_grows_as_its_text(FUNCTIONS[name], some_of(worst_texts(), turn, 4), SMALL)
 
 
-@pytest.mark.parametrize("name", [name for name in SOURCES if name not in SLOWLY_PARSED])
-@pytest.mark.thinned(fast=8, whole=16)
-def test_an_importer_reads_twice_the_source_with_twice_the_work(name: str) -> None:
-    assert_grows_as_its_text(SOURCES[name], FEW_TEXTS, SMALL)
+@every(("turn", "name"), enumerate(name for name in SOURCES if name not in SLOWLY_PARSED))
+def test_an_importer_reads_twice_the_source_with_twice_the_work(turn: int, name: str) -> None:
+    assert_grows_as_its_text(SOURCES[name], some_of(worst_texts(), turn, 20), SMALL)
 
 
 @pytest.mark.parametrize("name", SERVERS)
@@ -72,15 +76,14 @@ def test_a_dialect_does_with_large_answers(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", dialects.PLACES)
-@pytest.mark.parametrize("name", DIALECTS)
-@pytest.mark.thinned(whole=2)
+@every(("turn", "of"), enumerate(product(DIALECTS, dialects.PLACES)))
 def test_a_dialect_does_with_every_part_of_an_answer_and_in_its_results(
-    name: str, place: str
+    turn: int, of: tuple[str, str]
 ) -> None:
+    name, place = of
     hostile = texts() if place == "text" else worst_texts()
     for reader in dialects.readers_of(name, (place,)):
-        assert_grows_as_its_text(reader, hostile[:: stride(24)], SMALL)
+        assert_grows_as_its_text(reader, some_of(hostile, turn, 96), SMALL)
 
 
 @pytest.mark.slow
