@@ -236,6 +236,7 @@ def test_the_html_of_a_page_has_only_elements_of_its_own(
             ("/cases", {"suite": text, "text": text}),
             ("/compare", {"base": text, "other": text}),
             ("/runs", {text or "x": "1"}),
+            ("/search", {"q": text}),
         )
         path, parameters = asked[n % len(asked)]
         page = client.get(path, params=parameters)

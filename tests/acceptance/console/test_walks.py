@@ -37,20 +37,21 @@ from tests.selection import wide_except
 
 NARROW = (
     "/runs", f"/runs/{ARCHIVED}", f"/runs/{RED_TEAM}/results", f"/runs/{FAILED}/cost", "BESIDE",
-    "JUDGED", "PROVEN", "CASE", "/review?state=all", "/runs/99",
+    "JUDGED", "PROVEN", "CASE", "/review?state=all", "/runs/99", f"/runs/{FAILED}/charts",
+    "/cases?text=refunds", "/search?q=refunds",
 )  # fmt: skip
 """Pages that differ most. Each takes a browser one to two seconds, so the others are wide."""
 PAGES = (
     *NARROW,
     f"/runs/{THIS_WEEK}", f"/runs/{FAILED}", f"/runs/{RED_TEAM}", f"/runs/{FAILED}/results",
     f"/runs/{THIS_WEEK}/results?status=failed&model=assistant-large",
-    f"/runs/{THIS_WEEK}/results?status=unfinished", f"/runs/{FAILED}/charts",
+    f"/runs/{THIS_WEEK}/results?status=unfinished",
     f"/runs/{RED_TEAM}/charts", f"/runs/{RED_TEAM}/cost", f"/runs/{FAILED}/matrix",
     f"/runs/{RED_TEAM}/matrix", f"/compare?base={LAST_WEEK}&other={THIS_WEEK}&show=all",
     f"/runs/{THIS_WEEK}/trend", "/runs?status=failed", "LOST", "DISPUTED", "OUT OF THE LOG",
     "STREAM", f"/compare?base=3&other={RED_TEAM}", "/compare?run=1&run=2", "/events/99999",
-    "/streams/none", "/suites", "/cases?text=refunds", "/cases?text=none", "/review", "/ledger",
-    "/search?q=refunds", "/search?q=4", "/search?q=nothing-at-all",
+    "/streams/none", "/suites", "/cases?text=none", "/review", "/ledger",
+    "/search?q=4", "/search?q=nothing-at-all",
 )  # fmt: skip
 """Words stand for pages whose ids are known when they are there: see `located`."""
 EMPTY = (
