@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from contextlib import ExitStack
+import time
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import psutil
@@ -14,7 +15,7 @@ from failproof_es.store.reading.reader import find
 from failproof_es.store.store import Store
 from projections import PROJECTIONS
 from projections.runner import status
-from tests.acceptance.commands import Process, begin, kill_group, mock_server, run
+from tests.acceptance.commands import Process, begin, hurry, kill_group, mock_server, run
 from tests.acceptance.workers.processes import begin_worker, end_of, plan, wait_until
 
 
@@ -37,23 +38,27 @@ def sealed_at(store: Store) -> int:
 
 
 def kill_follower(process: Process) -> None:
-    """Kill the process that follows the log beside this command."""
-    for child in psutil.Process(process.pid).children(recursive=True):
-        if "projections.follower" in child.cmdline():
-            os.kill(child.pid, signal.SIGKILL)
-            return
-    raise AssertionError("there is no follower")
+    """Kill the process that follows the log beside this command, as soon as it is there."""
+    command = psutil.Process(process.pid)
+    while process.poll() is None:
+        for child in command.children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                if "projections.follower" in child.cmdline():
+                    os.kill(child.pid, signal.SIGKILL)
+                    return
+        time.sleep(0.2)
+    raise AssertionError("there was no follower")
 
 
 @pytest.mark.slow
 def test_a_run_whose_follower_was_killed_leaves_no_table_behind(
     store: Store, tmp_path: Path
 ) -> None:
-    with mock_server(100) as url:
+    with mock_server(400) as url:
         plan(store, tmp_path, url, 80)
         process = begin(store.url, "resume", "1", "--quiet", cwd=tmp_path)
-        wait_until(store, "Scored", 50)  # longer than it waits before it begins its follower
         kill_follower(process)
+        hurry(url)
         said = end_of(process)
     assert lagging(store) == {}
     assert "stopped following" not in said
