@@ -29,7 +29,13 @@ def main() -> None:
     sys.unraisablehook = _interrupt_again
     from failproof_es.cli.app.command_table import main as program
 
-    program(prog_name="failproof-es")
+    try:
+        program(prog_name="failproof-es")
+    except SystemExit as end:
+        if _SWALLOWED and end.code != INTERRUPTED:  # the command was over before it was repeated
+            sys.stdout.flush()
+            leave(signal.SIGINT, None)
+        raise
 
 
 def leave(number: int, frame: FrameType | None) -> None:
@@ -76,11 +82,14 @@ def interrupts_leave() -> Iterator[None]:
 
 _MAIN: list[bool] = []
 """Has an entry once `main` runs the program."""
+_SWALLOWED: list[bool] = []
+"""Has an entry for each `KeyboardInterrupt` that Python ignored."""
 
 
 def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
     """Repeat a `KeyboardInterrupt` that Python ignored in a weak reference's callback."""
     if ignored.exc_type is KeyboardInterrupt:
+        _SWALLOWED.append(True)
         _thread.start_new_thread(_interrupt_soon, ())
     else:
         sys.__unraisablehook__(ignored)
