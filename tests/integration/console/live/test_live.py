@@ -144,10 +144,12 @@ def going(store: Store, folder: Path, cases: int = 2_000) -> Iterator[Process]:
             process.stderr.close()
 
 
-def await_page(url: str, process: Process) -> None:
-    while httpx.get(f"{url}/runs/1.json", timeout=60).status_code != 200:
-        assert process.poll() is None
+def await_page(url: str, process: Process) -> str:
+    """The page of the run, once there is one; on a busy machine it may be refused at first."""
+    while (page := httpx.get(f"{url}/runs/1", timeout=60)).status_code != 200:
+        assert process.poll() is None, page.text
         time.sleep(0.5)
+    return page.text
 
 
 @pytest.mark.parametrize("follows", [True, False])
@@ -193,9 +195,8 @@ def test_a_run_that_goes_on_is_told_to_all_its_viewers_by_one_connection_until_i
         write_configuration(tmp_path, mock_url, execution={"parallel_workers": 2})
         process = begin(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
         try:
-            await_page(url, process)
+            page = await_page(url, process)
             assert listeners(store.url) == []
-            page = httpx.get(f"{url}/runs/1", timeout=60).text
             found: list[Any] = []
             with contextlib.ExitStack() as looking:
                 viewers = [looking.enter_context(viewing(f"{url}/runs/1/live")) for _ in range(3)]
