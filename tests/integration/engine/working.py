@@ -92,7 +92,7 @@ def count(store: Store, topic: str) -> int:
 async def until(true: Callable[[], bool]) -> None:
     async with asyncio.timeout(LONGEST_S):
         while not await asyncio.to_thread(true):  # noqa: ASYNC110 - it is the database that tells
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.05)
 
 
 def drive(main: Callable[[MockServer], Awaitable[None]], latency_s: float = 0.0) -> None:
