@@ -128,7 +128,7 @@ def test_every_event_of_an_evaluation_is_fetched_once_from_its_end_to_the_seal(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("word", ENDING)
-@pytest.mark.thinned(whole=1)
+@pytest.mark.thinned(whole=3)
 def test_a_run_killed_between_its_last_words_ends_as_one_that_was_not(
     word: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
