@@ -121,6 +121,27 @@ def test_a_run_that_calls_itself_another_is_counted_as_what_it_is(store: Store) 
     assert [each.run_id for each in found] == [str(first.originator_id), str(other)]
 
 
+@pytest.mark.parametrize("by_an_engine", [True, False])
+def test_a_run_that_begins_between_the_look_and_the_number_of_another_is_counted(
+    store: Store, monkeypatch: pytest.MonkeyPatch, by_an_engine: bool
+) -> None:
+    first = begin(store, "a", "b")
+    look = experiments.NewRun.__init__
+
+    def meanwhile(*arguments: Any) -> None:
+        look(*arguments)
+        monkeypatch.setattr(experiments.NewRun, "__init__", look)
+        if by_an_engine:
+            begin(store, "a", "b")
+        else:
+            started = first.model_dump(mode="json") | {"run_number": 2}
+            started["models"][0]["settings"] = {"identity": 5}  # the index takes in none such
+            write(store, uuid4(), ("RunStarted", orjson.dumps(started)))
+
+    monkeypatch.setattr(experiments.NewRun, "__init__", meanwhile)
+    assert begin(store, "a", "b").attempt == 3
+
+
 # -- looked up ------------------------------------------------------------------------------------
 
 
