@@ -68,6 +68,7 @@ def pool() -> Iterator[BoundedPool]:
         ("compute", False, "it needed more than 0.5 s of processor time"),
         ("compute", True, "it needed more than 0.5 s of processor time"),
         ("fill", False, "it needed more memory than it may use"),
+        ("crash", False, "its process was ended by signal 11, twice"),
         ("crash", True, "its process was ended by signal 11, twice"),
     ],
 )
