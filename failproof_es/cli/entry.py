@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 INTERRUPTED = 130
@@ -31,9 +31,10 @@ def main() -> None:
 
     try:
         program(prog_name="failproof-es")
-    except SystemExit as end:
-        if _SWALLOWED and end.code != INTERRUPTED:  # the command was over before it was repeated
-            sys.stdout.flush()
+    except SystemExit:
+        if _TO_REPEAT:  # the command was over first
+            with suppress(OSError):  # nobody reads
+                sys.stdout.flush()
             leave(signal.SIGINT, None)
         raise
 
@@ -82,14 +83,14 @@ def interrupts_leave() -> Iterator[None]:
 
 _MAIN: list[bool] = []
 """Has an entry once `main` runs the program."""
-_SWALLOWED: list[bool] = []
-"""Has an entry for each `KeyboardInterrupt` that Python ignored."""
+_TO_REPEAT: list[bool] = []
+"""Has an entry for each `KeyboardInterrupt` that Python ignored, until it is repeated."""
 
 
 def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
     """Repeat a `KeyboardInterrupt` that Python ignored in a weak reference's callback."""
     if ignored.exc_type is KeyboardInterrupt:
-        _SWALLOWED.append(True)
+        _TO_REPEAT.append(True)
         _thread.start_new_thread(_interrupt_soon, ())
     else:
         sys.__unraisablehook__(ignored)
@@ -98,6 +99,7 @@ def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
 def _interrupt_soon() -> None:
     time.sleep(0.02)  # the callback has returned by then; if not, this is repeated
     _thread.interrupt_main()
+    _TO_REPEAT.pop()
 
 
 def is_interrupt(error: Exception) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from failproof_es.cli.rendering.output import say
 from failproof_es.configuration.schema import Configuration
 from failproof_es.models.provider_type import ModelInstaller, provider_type
+from failproof_es.models.trust.permissions import models_of
 from failproof_es.support.extras import EXTRAS, require
 
 
@@ -13,11 +14,7 @@ def install_missing(configuration: Configuration) -> None:
 
     Says so on stderr. Raises `InvalidInput` if one cannot be installed.
     """
-    judges = [
-        *(configuration.judges or ()),
-        *([configuration.judge] if configuration.judge else ()),
-    ]
-    for model in (*configuration.models, *judges):
+    for _, model in models_of(configuration):
         provider = provider_type(model.provider)
         if not isinstance(provider, ModelInstaller):
             continue

@@ -10,6 +10,7 @@ from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.configuration.written import yaml_text
 from failproof_es.engine.identity import code_version
 from failproof_es.models import secret_variables
+from failproof_es.models.trust.permissions import models_of
 
 CI = {"github": ".github/workflows/failproof-es.yml", "gitlab": ".gitlab-ci.yml", "none": None}
 """Where each system looks for its file. `none` is no system."""
@@ -27,21 +28,21 @@ def pipeline_of(ci: str, configuration: Configuration, path: str) -> bytes:
 
 def key_variables(configuration: Configuration) -> list[str]:
     """The names of the environment variables whose values a run needs."""
-    return list(dict.fromkeys(name for model in _asked(configuration) for name in _names(model)))
+    models = _models(configuration)
+    return list(dict.fromkeys(name for model in models for name in _variables(model)))
 
 
-def _names(model: Model) -> Iterator[str]:
+def _variables(model: Model) -> Iterator[str]:
     yield from secret_variables(model)
     yield from (str(value) for name, value in model.options.items() if name.endswith("_env"))
 
 
-def _asked(configuration: Configuration) -> list[Model]:
-    judge = [] if configuration.judge is None else [configuration.judge]
-    return [*configuration.models, *(configuration.judges or []), *judge]
+def _models(configuration: Configuration) -> list[Model]:
+    return [model for _, model in models_of(configuration)]
 
 
 def _steps(configuration: Configuration, path: str) -> list[str]:
-    models = _asked(configuration)
+    models = _models(configuration)
     local = dict.fromkeys(model.model for model in models if model.provider == "local")
     return [
         " ".join(["pip install", quote(_package(configuration)), *_vendor_packages(models)]),
@@ -55,7 +56,7 @@ def _package(configuration: Configuration) -> str:
 
     Without the local part of the version, which no index has.
     """
-    models = _asked(configuration)
+    models = _models(configuration)
     extras = {_EXTRA_OF_DIALECT.get(configuration.prompts.dialect or "")}
     extras |= {_EXTRA_OF_PROVIDER.get(model.provider) for model in models}
     extras |= {"aws" for model in models if "access_key_env" in model.options}

@@ -212,6 +212,35 @@ def test_an_interrupt_where_none_can_be_raised_is_not_lost(
     assert "raised" in done.errors
 
 
+_SWALLOWING = """
+import os, signal, sys, time, types, weakref
+from failproof_es.cli import entry
+def program(prog_name):
+    with entry.interrupts_raise():
+        referred = {0}
+        weak = weakref.ref(referred, lambda _: os.kill(os.getpid(), signal.SIGINT))
+        del referred
+        try:
+            time.sleep(float(sys.argv[1]))
+        except KeyboardInterrupt:
+            sys.exit(4)
+    sys.exit(0)
+sys.modules["failproof_es.cli.app.command_table"] = types.SimpleNamespace(main=program)
+entry.main()
+"""
+
+
+@pytest.mark.parametrize(("lasts_s", "code"), [("0", 130), ("60", 4)])
+def test_an_interrupt_that_was_swallowed_ends_what_is_over_and_what_goes_on_ends_by_itself(
+    lasts_s: str, code: int
+) -> None:
+    """A command that is interrupted has an exit code of its own: paused, or served to its end."""
+    arguments = [sys.executable, "-c", _SWALLOWING, lasts_s]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == code, done.stderr
+    assert ("interrupted" in done.stderr) is (code == 130)
+
+
 def test_an_interrupt_that_another_error_came_out_of_is_one(
     folder: Path, recorded_log: RecordedLog
 ) -> None:

@@ -239,6 +239,10 @@ def _require_only_ci(
 
 def _write_ci(ci: str, folder: Path, existing: Path, *, force: bool) -> None:
     """Write the file of this CI system for a configuration that exists in `folder`."""
+    if existing.is_absolute() or ".." in existing.parts:
+        message = "is not inside FOLDER: the CI system has nothing else"
+        remedy = "name it from FOLDER on, the root of the repository"
+        raise InvalidInput.because("invalid-option", message, field="--config", remedy=remedy)
     configuration = load_configuration(folder / existing).configuration
     path = existing.as_posix()
     _write_files(folder, {str(CI[ci]): pipeline_of(ci, configuration, path)}, force=force)
