@@ -51,7 +51,7 @@ class RecordedResult:
     by_people: PeopleOutcome | None
     """Verdict of people; empty where it was not left to them."""
     lost: bool
-    """Whether no usable answer came."""
+    """Whether the model gave no usable answer."""
     unscored_as: UnscoredGroup | None
     """Why it ended without a score; empty where it has one."""
     class_: str | None

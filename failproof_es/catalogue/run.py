@@ -44,6 +44,7 @@ class EvaluationCounts(Document):
     abandoned: int
     """Evaluations without a score, except those that await review; includes `lost`."""
     lost: int
+    """Evaluations without a usable answer of the model."""
     awaiting_review: int
     carried_over: int
     in_flight: int

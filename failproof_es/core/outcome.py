@@ -180,8 +180,8 @@ class EvaluationOutcome(NamedTuple):
 
     @property
     def lost(self) -> bool:
-        """Whether no usable reply came, of the model or of the judges that it needed."""
-        return self.unscored_as in LOST
+        """Whether the model gave no usable answer. A judge that failed loses no evaluation."""
+        return self.unscored_as == LOST
 
     @property
     def failed(self) -> bool:

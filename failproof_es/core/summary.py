@@ -23,7 +23,7 @@ from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import Run
 from failproof_es.core.severity import severity_of
 from failproof_es.core.tally import Group, ModelTally
-from failproof_es.core.unscored import LOST, UnscoredGroup, UnscoredKey
+from failproof_es.core.unscored import UnscoredGroup, UnscoredKey
 
 SIGNIFICANT_DIGITS = 3
 """Significant digits of counted latencies, in microseconds: 12.34 ms counts as 12.3 ms."""
@@ -358,10 +358,6 @@ class RunSummary:
             if count and model in (None, key.model_key):
                 groups[key.group] += count
         return groups
-
-    def lost(self, model: str | None = None) -> int:
-        """Number of evaluations of this model, or of all, without a usable reply."""
-        return sum(count for group, count in self.unscored(model).items() if group in LOST)
 
     def model_tally(self, model: str) -> ModelTally:
         """The counts of one model's evaluations, for its gates."""

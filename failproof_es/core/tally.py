@@ -76,7 +76,7 @@ class Group:
     awaiting: int = 0
     """Abandoned evaluations that wait for people, because no judge model decides them."""
     lost: int = 0
-    """Abandoned evaluations that ended without a usable reply."""
+    """Abandoned evaluations without a usable answer of the model."""
     cases: int = 0
     """Cases whose first repetition is finished, so that a repeated case counts once."""
     passed: int = 0
@@ -123,7 +123,7 @@ class Group:
 
     @property
     def ungraded(self) -> int:
-        """Evaluations with a reply that ended without a score, for another reason than people."""
+        """Answered evaluations that ended without a score, for another reason than people."""
         return self.missing - self.lost
 
     @property

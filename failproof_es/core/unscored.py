@@ -38,7 +38,7 @@ GROUPS: tuple[UnscoredGroup, ...] = get_args(UnscoredGroup)
 
 WORDS: Mapping[UnscoredGroup, str] = {
     "no_answer": "lost, no usable answer of the model",
-    "no_verdict": "lost, no usable verdict of its judges",
+    "no_verdict": "no usable verdict of its judges",
     "undecided": "its judges decided nothing",
     "cut_off": "cut off at max_tokens",
     "withheld": "withheld by the provider",
@@ -50,7 +50,10 @@ WORDS: Mapping[UnscoredGroup, str] = {
 }
 """Each group in words: why an evaluation of it has no score."""
 
-LOST: frozenset[UnscoredGroup] = frozenset({"no_answer", "no_verdict"})
+LOST: UnscoredGroup = "no_answer"
+"""The group in which the model failed to answer: in every count an error of the model."""
+
+NOTHING_USABLE: frozenset[UnscoredGroup] = frozenset({LOST, "no_verdict"})
 """The groups without a usable reply of the model, or of judges that the evaluation needed."""
 
 BY_ANSWER: frozenset[UnscoredGroup] = frozenset(

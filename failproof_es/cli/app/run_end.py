@@ -199,7 +199,7 @@ def _say_what_is_missing(counted_up: RunSummary) -> None:
     """Say on stderr how to ask again the evaluations that ended without a score, if any did."""
     if not (missing := counted_up.total.missing):
         return
-    lost = counted_up.lost()
+    lost = counted_up.total.lost
     were = "was" if missing == 1 else "were"
     of_those = f", {lost:,} of them without a usable answer" if lost else ""
     say(

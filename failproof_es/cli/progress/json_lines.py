@@ -43,7 +43,7 @@ def progress_object(state: ProgressState) -> dict[str, Any]:
             "elapsed_s": round(state.elapsed_s, 3),
             "planned": state.planned,
             "finished": state.finished,
-            **_counts(group, state.lost),
+            **_counts(group),
             **({"passed": None, "failed": None} if len(rows) > 1 else {}),
             "error_rate": ratio(group.missing, group.finished),
             "failed_requests": state.asking.errors,
@@ -67,7 +67,7 @@ def _row(state: ProgressState, model: ModelProgressState) -> dict[str, Any]:
         "model": model.key,
         "planned": model.planned,
         "finished": model.finished,
-        **_counts(model.group, model.lost),
+        **_counts(model.group),
         "refused": model.group.classes["refusal"],
         "carried_over": model.asking.carried_over,
         "error_rate": model.error_rate,
@@ -82,17 +82,14 @@ def _row(state: ProgressState, model: ModelProgressState) -> dict[str, Any]:
     }
 
 
-def _counts(group: Group, lost: int) -> dict[str, int]:
-    """Numbers of finished evaluations by how they ended, carried-over ones included.
-
-    `lost` is the number without a usable answer.
-    """
+def _counts(group: Group) -> dict[str, int]:
+    """Numbers of finished evaluations by how they ended, carried-over ones included."""
     return {
         "scored": group.scored,
         "passed": group.passed,
         "failed": group.failed,
         "abandoned": group.missing,
-        "lost": lost,
+        "lost": group.lost,
         "awaiting_review": group.awaiting,
     }
 

@@ -25,8 +25,6 @@ class ModelProgressState:
     asking: RequestStats = field(default_factory=RequestStats)
     spent: Spent = field(default_factory=Spent)
     """Tokens and costs of the answers for this model, judges' included."""
-    lost: int = 0
-    """Evaluations that were abandoned because no usable answer came."""
     priced: bool = False
     """Whether a price of the model is on record."""
     in_flight: set[UUID] = field(default_factory=set)

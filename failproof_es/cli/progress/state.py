@@ -183,7 +183,6 @@ class ProgressState:
             model = self._model(outcome.model_key)
             model.carried_over += 1
             add_to_group(model.group, outcome)
-            model.lost += outcome.lost
 
     def restore(self, summary: RunSummary) -> None:
         """Count the progress that a summary of the run has; call it once, before any event.
@@ -197,7 +196,6 @@ class ProgressState:
             model.asking.include(summary.asking(key))
             model.asking.in_flight = 0  # known from each evaluation instead
             model.carried_over = model.asking.carried_over
-            model.lost += summary.lost(key)
             model.spent.include(summary.counts.spending.get(key, Spent()))
 
     def remember(self, recorded: RecordedEvaluation) -> None:
@@ -273,11 +271,6 @@ class ProgressState:
         for model in list(self.models.values()):
             total.include(model.spent)
         return total
-
-    @property
-    def lost(self) -> int:
-        """The number of evaluations that were abandoned because no usable answer came."""
-        return sum(model.lost for model in list(self.models.values()))
 
     @property
     def elapsed_s(self) -> float:
@@ -384,4 +377,3 @@ class ProgressState:
             passed=event.passed if isinstance(event, Scored) else None,
         )
         add_to_group(model.group, outcome)
-        model.lost += outcome.lost

@@ -100,7 +100,7 @@ def _facts(state: ProgressState, model: ModelProgressState) -> dict[str, str]:
         "passed": f"{group.passed:,}",
         "refused": f"{group.classes['refusal']:,}",
         "abandoned": _abandoned(model),
-        "lost": f"{model.lost:,}",
+        "lost": f"{group.lost:,}",
         **({"awaiting review": f"{group.awaiting:,}"} if awaits else {}),
         "retries": f"{model.asking.retries:,}",
         "in flight": f"{len(model.in_flight):,}",

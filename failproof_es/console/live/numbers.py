@@ -46,7 +46,7 @@ class LivePage:
             "latency-95": milliseconds(summary.latency_ms(95)),
             "errors": f"{asking.errors:,}",
             "retries": f"{asking.retries:,}",
-            "lost": f"{summary.lost():,}",
+            "lost": f"{summary.total.lost:,}",
             "carried-over": f"{asking.carried_over:,}",
         }
 

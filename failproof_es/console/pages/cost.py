@@ -100,7 +100,7 @@ def _waste_by_model(summary: RunSummary) -> Iterator[Waste]:
             failed_requests=asking.errors,
             retries=asking.retries,
             orphaned_requests=asking.orphaned_requests,
-            lost_evaluations=summary.lost(model),
+            lost_evaluations=summary.group(model=model).lost,
             in_flight=asking.in_flight,
         )
 

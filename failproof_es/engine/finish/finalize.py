@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from failproof_es.configuration.gates_section import Gates
 from failproof_es.core.summary import RunSummary
+from failproof_es.core.unscored import NOTHING_USABLE
 from failproof_es.engine.drive.interpreter import AtCeiling, Halted
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import RunStream
@@ -54,7 +55,9 @@ async def finalize(
         return None
     if reading is None:
         reading = await scan(stream, reader, limits, checked)
-    if counts.scored == 0 and reading.summary.lost() == counts.finished:
+    unscored = reading.summary.unscored()
+    unusable = sum(unscored[group] for group in NOTHING_USABLE)
+    if counts.scored == 0 and unusable == counts.finished:
         reason = _nothing_usable(reading.summary)
         await stream.record(RunFailed, reason=reason, counts=counts)
     else:
@@ -119,7 +122,7 @@ def _changes(connection: Connection, limits: Gates, scores: RunScores) -> list[C
 
 
 def _nothing_usable(summary: RunSummary) -> str:
-    """The reason why a run failed whose evaluations are all lost, with the counts of each model."""
+    """The reason why a run without a usable answer or verdict failed, with counts by model."""
     if unjudged := summary.unscored()["no_verdict"]:
         answers = plural(unjudged, "answer")
         first = f"not one evaluation was scored: no usable verdict came on {answers}"

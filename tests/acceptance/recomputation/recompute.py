@@ -111,8 +111,8 @@ class Evaluation:
 
     @property
     def is_lost(self) -> bool:
-        """No usable answer of the model, or of the judges that it needed."""
-        return self.unscored_as in ("no_answer", "no_verdict")
+        """No usable answer of the model."""
+        return self.unscored_as == "no_answer"
 
 
 @dataclass

@@ -112,6 +112,6 @@ def test_the_console_s_log_is_one_that_the_engine_could_have_written(
             assert rows.summary(rows.run(run_id)) == events.summary(events.run(run_id))
         whole = rows.summary(rows.run(filled.large))
         assert whole.total.passed and whole.total.failed and whole.total.awaiting
-        assert whole.lost() and len(whole.messages()) > 3 and len(whole.by_suite()) == 40
+        assert whole.total.lost and len(whole.messages()) > 3 and len(whole.by_suite()) == 40
         states = {run_id for (run_id,) in connection.execute("SELECT status FROM projections.runs")}
         assert states == {"running", "completed", "failed", "paused"}

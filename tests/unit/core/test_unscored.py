@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from failproof_es.core.evaluation import fold
 from failproof_es.core.tally import Group, RateBounds
-from failproof_es.core.unscored import BY_ANSWER, GROUPS, LOST, WORDS, unscored_group
+from failproof_es.core.unscored import BY_ANSWER, GROUPS, NOTHING_USABLE, WORDS, unscored_group
 from tests.unit.histories import History
 
 SHARES = st.fractions(0, 1, max_denominator=20)
@@ -44,8 +44,8 @@ def test_what_awaits_people_opens_a_rate_and_is_not_missing() -> None:
 
 
 def test_the_list_of_groups_is_closed_and_each_has_its_words_and_its_side() -> None:
-    assert WORDS.keys() == set(GROUPS) == LOST | BY_ANSWER | {"awaiting_people"}
-    assert not LOST & BY_ANSWER
+    assert WORDS.keys() == set(GROUPS) == NOTHING_USABLE | BY_ANSWER | {"awaiting_people"}
+    assert not NOTHING_USABLE & BY_ANSWER
 
 
 @pytest.mark.parametrize(

@@ -105,22 +105,22 @@ def test_refusals_and_abandoned_evaluations_are_told_apart() -> None:
 
 
 def test_of_what_was_abandoned_is_told_what_was_lost_and_what_awaits_review() -> None:
-    """No usable answer came to the first, the third; the second was answered, and cut off."""
+    """Only the first has no usable answer: one was cut off, the judge of another failed."""
     failing = [failed(1), classified(1, "error"), abandoned(1)]
     mended = [failed(2), sent(2, attempt=2), answered(2), classified(2, "truncated"), abandoned(2)]
     unread = [answered(3), classified(3, "answered"), judged(3, None), abandoned(3)]
     awaits = [answered(4), abandoned(4).model_copy(update={"kind": AWAITING_REVIEW})]
-    assert [row(after(each)).lost for each in (failing, mended, unread, awaits)] == [1, 0, 1, 0]
+    assert [row(after(each)).group.lost for each in (failing, mended, unread)] == [1, 0, 0]
     model = row(after([*failing, *mended, *unread, *awaits]))
-    assert (model.group.abandoned, model.lost, model.group.awaiting) == (4, 2, 1)
+    assert (model.group.abandoned, model.group.lost, model.group.awaiting) == (4, 1, 1)
     assert (model.asking.errors, model.error_rate) == (2, 0.75)
 
 
-def test_what_a_judge_said_before_another_one_failed_is_not_lost() -> None:
+def test_an_answer_whose_judges_failed_is_not_lost() -> None:
     model = row(after([judged(1, {"met": True}), failed(1), judged(1, None), abandoned(1)]))
-    assert (model.group.abandoned, model.lost) == (1, 0)
+    assert (model.group.abandoned, model.group.lost) == (1, 0)
     failing = abandoned(2).model_copy(update={"kind": JUDGE_FAILED})
-    assert row(after([judged(2, {"met": True}), judged(2, None), failing])).lost == 1
+    assert not row(after([judged(2, {"met": True}), judged(2, None), failing])).group.lost
 
 
 def test_models_are_counted_apart() -> None:

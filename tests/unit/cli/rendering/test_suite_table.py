@@ -23,6 +23,7 @@ ONE_OF_EACH = (
     abandoned_one(3, class_="error", unscored_as="no_answer"),
     abandoned_one(4, class_="truncated", unscored_as="cut_off"),
     abandoned_one(5, class_="answered", unscored_as="awaiting_people"),
+    abandoned_one(6, class_="answered", unscored_as="no_verdict"),
 )
 
 
@@ -33,10 +34,11 @@ def test_the_counts_of_a_row_are_parts_of_its_evaluations(
     assert " ".join(heading).startswith(
         "suite cases passed failed no pass mark errors unscored left to people accuracy"
     )
-    assert row[:8] == ["small", "6", *"111111"] and total[:8] == ["total", "6", *"111111"]
-    assert " ".join(classes) == ("classes: answered 2, error 1, match 1, refusal 1, truncated 1")
+    parts = ["7", *"111121"]  # the judge failed, so one more is unscored, and no error
+    assert row[:8] == ["small", *parts] and total[:8] == ["total", *parts]
+    assert " ".join(classes) == ("classes: answered 3, error 1, match 1, refusal 1, truncated 1")
     for counts in (total_row(summed(*ONE_OF_EACH)), *suite_rows(summed(*ONE_OF_EACH))):
-        assert sum(counts[part] for part in PARTS) == counts["evaluations"] == 6
+        assert sum(counts[part] for part in PARTS) == counts["evaluations"] == 7
 
 
 def test_parts_that_do_not_occur_have_no_column_but_passes_failures_and_errors(
