@@ -14,7 +14,7 @@ from decimal import Decimal
 from math import ceil
 from typing import Any
 
-from failproof_es.configuration.gates_section import MOST_UNSCORED, Gates
+from failproof_es.configuration.gates_section import MOST_UNSCORED, Gates, GateSubject
 from failproof_es.core.costs import Spent
 from failproof_es.core.pairing import OTHER_VERSIONS, Unpaired
 from failproof_es.core.severity import severity_rank
@@ -191,16 +191,9 @@ def _describe_inconclusive(what: str, distance: float, reach: float, cases: int)
     return f"{text}; about {ceil(cases * (reach / distance) ** 2):,} like these would tell"
 
 
-_RATES = ("min_accuracy", "min_accuracy_by_suite", "no_failures_at")
-"""The gates on rates, besides those that dialects declare."""
-_NOT_ON_RESULTS = ("max_unscored_rate", "max_cost_usd")
-"""The gates that no wrong answer misses."""
-_OTHER_GATES = (*_NOT_ON_RESULTS, "no_regression_against")
-
-
 def judges_results(gates: Iterable[str]) -> bool:
     """Whether one of the gates of these names is on pass rates, severities or regressions."""
-    return any(not name.startswith(_NOT_ON_RESULTS) for name in gates)
+    return any(not name.startswith(Gates.on(GateSubject.NO_RESULT)) for name in gates)
 
 
 def limits_at_the_end(limits: Gates) -> Gates:
@@ -210,12 +203,15 @@ def limits_at_the_end(limits: Gates) -> Gates:
     """
     if limits.by != "people":
         return limits
-    return limits.model_copy(update=dict.fromkeys((*_RATES, *limits.declared())))
+    rates = (*Gates.on(GateSubject.RATE), *limits.declared())
+    return limits.model_copy(update=dict.fromkeys(rates))
 
 
 def limits_by_people(limits: Gates) -> Gates:
     """The limits that are judged when the reviews of a run are closed: those on rates."""
-    return limits.model_copy(update=dict.fromkeys(_OTHER_GATES))
+    return limits.model_copy(
+        update=dict.fromkeys(Gates.on(GateSubject.CHANGE, GateSubject.NO_RESULT))
+    )
 
 
 def _unique(name: str, gates: Mapping[str, Gate]) -> str:

@@ -994,17 +994,18 @@ def result_lines(evidence: Evidence) -> Iterator[str]:
     counts: dict[str, list[int]] = {}
     for evaluation in run.evaluations:
         source = evidence.source(evaluation)
-        count = counts.setdefault(told(evaluation.first.get("model_key")), [0, 0])
+        count = counts.setdefault(told(evaluation.first.get("model_key")), [0, 0, 0])
         count[0] += source.passed is True
-        count[1] += source.last[0] == "Scored"
+        count[1] += isinstance(source.passed, bool)
+        count[2] += source.last[0] == "Scored"
     models = {told(model.get("key")): model for model in started["models"]}
     planned, rest = divmod(number(run.ended.payload["counts"], "planned"), len(models) or 1)
     yield f"by {told(started.get('who'))} on {told(started.get('where'))}"
     for key in {**models, **counts}:
-        passed, scored = counts.get(key, (0, 0))
+        passed, decided, scored = counts.get(key, (0, 0, 0))
         of = "" if rest or key not in models else f" of {planned} planned"
         asked = f"; {described(models[key])}" if key in models else ""
-        yield f"model {key}: passed {passed} of {scored} scored{of}{asked}"
+        yield f"model {key}: passed {passed} of {decided}, scored {scored}{of}{asked}"
     for judge in started.get("judges", []):
         yield f"judge {told(judge.get('key')).removeprefix('judge:')}: {described(judge)}"
     yield from gate_lines(run.ended)

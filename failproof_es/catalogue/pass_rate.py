@@ -8,7 +8,7 @@ from functools import cache
 from failproof_es.catalogue.wording import describe_bounds, describe_counts, describe_rate
 from failproof_es.core.clusters import ClusterSums
 from failproof_es.core.summary import RunSummary
-from failproof_es.core.tally import RateBounds
+from failproof_es.core.tally import BoundedRate
 from failproof_es.support.document import Document
 from failproof_es.support.extras import is_installed
 
@@ -60,7 +60,7 @@ def pass_rate(sums: ClusterSums, unscored: int = 0, *, interval: bool = True) ->
     `unscored` evaluations are not among them. The rate has no interval without the extra `report`,
     which computes it, nor with `interval=False`: loading that takes a third of a second.
     """
-    counted = RateBounds(Fraction(sums.passed), sums.size, unscored)
+    counted = BoundedRate(Fraction(sums.passed), sums.size, unscored)
     bounds = describe_bounds(counted.bounds)
     low = high = method = None
     if interval and _computes_intervals():

@@ -85,7 +85,7 @@ def accuracy_of(summary: RunSummary, model: str) -> Accuracy:
     group = summary.group(model=model)
     return Accuracy(
         by_case=group.accuracy,
-        by_case_bounds=group.accuracies.bounds,
+        by_case_bounds=group.bounded_accuracy.bounds,
         mean_of_suites=summary.mean_of_suites(model),
         mean_of_suites_bounds=summary.mean_of_suites_bounds(model),
     )
@@ -115,7 +115,7 @@ def suites_of(summary: RunSummary, *, intervals: bool = True) -> Iterator[SuiteP
                 awaiting_review=group.awaiting,
                 passed=pass_rate_of_model(summary, model, suite, interval=intervals),
                 accuracy=group.accuracy,
-                accuracy_bounds=group.accuracies.bounds,
+                accuracy_bounds=group.bounded_accuracy.bounds,
                 classes=in_order(group.classes),
             )
 

@@ -175,7 +175,7 @@ def next_action(
         return DeclareOrphaned(state.in_flight)
     if wait_budget is not None and (error := _deferred_too_long(state, wait_budget)) is not None:
         return Defer(error)
-    failure = _failure(state, retry_attempts)
+    failure = _failure_unless_retried(state, retry_attempts)
     unusable = unusable_reply(state.replies)
     if state.classification is None:
         transcript = Transcript(state.replies, failure)
@@ -241,8 +241,11 @@ def _deferred_too_long(state: Evaluation, wait_budget: WaitBudget) -> ErrorRecor
     )
 
 
-def _failure(state: Evaluation, retry_attempts: int) -> Failure | None:
-    """The import error, or the last error if no retry is left for it; else `None`."""
+def _failure_unless_retried(state: Evaluation, retry_attempts: int) -> Failure | None:
+    """The import error, or the last error if no retry is left for it; `None` asks (again).
+
+    The wait before a retry is in `failproof_es.models.backoff`.
+    """
     if state.import_error is not None:
         return Failure(state.import_error.kind, state.import_error.message)
     error = state.last_error

@@ -297,7 +297,7 @@ class RunSummary:
         `None` without unscored evaluations.
         """
         suites = dict.fromkeys(key.suite_id for key in self.counts.groups)
-        rates = [self.group(model=model, suite=suite).accuracies for suite in suites]
+        rates = [self.group(model=model, suite=suite).bounded_accuracy for suite in suites]
         if not any(rate.unscored for rate in rates):
             return None
         ends = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol
 
 from failproof_es.core.evaluation import Evaluation
 from failproof_es.core.unscored import UnscoredKey
@@ -13,24 +12,8 @@ from failproof_es.events import Counts
 from failproof_es.support.percentages import ratio
 
 
-class VerdictCounts(Protocol):
-    """Counts of evaluations by their verdict."""
-
-    @property
-    def passed(self) -> int:
-        """Number of evaluations that pass."""
-
-    @property
-    def failed(self) -> int:
-        """Number of evaluations that fail."""
-
-    @property
-    def unscored(self) -> int:
-        """Number of evaluations that ended without a score."""
-
-
 @dataclass(frozen=True, slots=True)
-class RateBounds:
+class BoundedRate:
     """A rate over the scored evaluations, and its bounds: all unscored ones failed, or passed.
 
     A score can be missing because of the answer itself, so the rate over all evaluations can be
@@ -58,11 +41,6 @@ class RateBounds:
 
 BOUNDS = ("if_unscored_failed", "if_unscored_passed")
 """Names of the two bounds of a rate in files for other tools."""
-
-
-def pass_bounds(counts: VerdictCounts) -> RateBounds:
-    """The pass rate over the evaluations that passed or failed, and its bounds."""
-    return RateBounds(Fraction(counts.passed), counts.passed + counts.failed, counts.unscored)
 
 
 @dataclass(slots=True)
@@ -127,19 +105,19 @@ class Group:
         return self.missing - self.lost
 
     @property
-    def accuracies(self) -> RateBounds:
+    def bounded_accuracy(self) -> BoundedRate:
         """The accuracy, and its bounds."""
-        return RateBounds(self.accuracy_sum, self.measured, self.unscored)
+        return BoundedRate(self.accuracy_sum, self.measured, self.unscored)
 
     @property
-    def passes(self) -> RateBounds:
-        """The pass rate, and its bounds."""
-        return pass_bounds(self)
+    def bounded_pass_rate(self) -> BoundedRate:
+        """The pass rate over the evaluations that passed or failed, and its bounds."""
+        return BoundedRate(Fraction(self.passed), self.passed + self.failed, self.unscored)
 
     @property
     def accuracy(self) -> float | None:
         """Mean accuracy of the measured evaluations; `None` without any."""
-        return self.accuracies.rate
+        return self.bounded_accuracy.rate
 
     @property
     def success_rate(self) -> float | None:
@@ -152,7 +130,7 @@ class Group:
     @property
     def pass_rate(self) -> float | None:
         """Passed evaluations divided by passed and failed ones; `None` without either."""
-        return self.passes.rate
+        return self.bounded_pass_rate.rate
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from uuid import UUID
 import orjson
 
 from failproof_es.core.severity import severity_of
-from failproof_es.core.tally import BOUNDS, Group, RateBounds
+from failproof_es.core.tally import BOUNDS, BoundedRate, Group
 from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.engine.reviews.conversation import ConversationTurn
 from failproof_es.events import ModelSnapshot, ToolCall
@@ -210,7 +210,10 @@ def results_of(
     for (key, suite), group in run.summary.by_suite().items():
         if key != model.key:
             continue
-        for metric, rate in ((ACCURACY, group.accuracies), (PASS_RATE, group.passes)):
+        for metric, rate in (
+            (ACCURACY, group.bounded_accuracy),
+            (PASS_RATE, group.bounded_pass_rate),
+        ):
             if rate.rate is not None:
                 yield {
                     "evaluation_result_id": identity.result_id(suite, metric),
@@ -240,7 +243,7 @@ def results_of(
                 }
 
 
-def _counts(group: Group, rate: RateBounds) -> dict[str, str]:
+def _counts(group: Group, rate: BoundedRate) -> dict[str, str]:
     counts = {
         "finished": group.finished,
         "scored": group.scored,

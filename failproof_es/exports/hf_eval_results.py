@@ -115,7 +115,7 @@ class HfEvalResults:
 
         `group` is the model's part of the run's summary.
         """
-        rate = group.accuracies if self.metric == "accuracy" else group.passes
+        rate = group.bounded_accuracy if self.metric == "accuracy" else group.bounded_pass_rate
         if rate.rate is None:
             return None
         started = run.started

@@ -219,8 +219,8 @@ def _numbers(settings: Mapping[str, object]) -> dict[str, object]:
 
 def _scores(group: Group) -> Iterator[dict[str, Any]]:
     for name, metric, rate in (
-        ("accuracy", "mean", group.accuracies),
-        ("passed", "accuracy", group.passes),
+        ("accuracy", "mean", group.bounded_accuracy),
+        ("passed", "accuracy", group.bounded_pass_rate),
     ):
         if rate.rate is not None:
             score: dict[str, Any] = {

@@ -292,7 +292,7 @@ def model_rate(model: str, group: Group, sums: ClusterSums) -> ModelRate:
 
     `sums` are its sums over independent cases, for the interval.
     """
-    rates = group.passes
+    rates = group.bounded_pass_rate
     return ModelRate(
         model=model,
         passed=group.passed,

@@ -79,8 +79,8 @@ def _row(group: Group) -> dict[str, Any]:
         "correct": float(group.accuracy_sum),
         "measured": group.measured,
         "accuracy": group.accuracy,
-        "accuracy_bounds": group.accuracies.bounds,
-        "pass_rate_bounds": group.passes.bounds,
+        "accuracy_bounds": group.bounded_accuracy.bounds,
+        "pass_rate_bounds": group.bounded_pass_rate.bounds,
     }
 
 

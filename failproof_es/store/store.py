@@ -17,7 +17,7 @@ import psycopg
 
 from failproof_es.events import Event, RunStarted
 from failproof_es.problems import InvalidInput
-from failproof_es.store.connecting import connect, parameters_of
+from failproof_es.store.connecting import connect
 from failproof_es.store.environment import DATABASE_URL
 from failproof_es.store.errors import DatabaseAway
 from failproof_es.store.lending import Lender
@@ -41,6 +41,7 @@ from failproof_es.store.schema.installation import (
     install,
     schema_state,
 )
+from failproof_es.store.url_redaction import redact_message
 from failproof_es.store.writing.application import EventLog
 from failproof_es.store.writing.recorder import append_entries, query
 
@@ -278,17 +279,17 @@ class Store:
 
 @contextlib.contextmanager
 def _translate_errors(url: str) -> Iterator[None]:
-    """Translate the server's errors into `InvalidInput`, without the password."""
+    """Translate the server's errors into `InvalidInput`, without secrets."""
     try:
         yield
     except psycopg.errors.InsufficientPrivilege as error:
         remedy = "grant this user failproof_auditor to read the log, or failproof_writer to run"
-        reason = _without_password(str(error), url)
+        reason = redact_message(str(error), url)
         raise InvalidInput.because(
             "permission-denied", f"the database cannot be used: {reason}", remedy=remedy
         ) from None
     except CONTENTION as error:
-        reason = _without_password(str(error), url)
+        reason = redact_message(str(error), url)
         raise InvalidInput.because(
             "database-busy",
             f"the database cannot be used: {reason}",
@@ -299,14 +300,9 @@ def _translate_errors(url: str) -> Iterator[None]:
         kind = DatabaseAway if is_away else InvalidInput
         raise kind.because(
             "database-unreachable" if is_away else "database-refused",
-            f"the database cannot be used: {_without_password(str(error), url)}",
+            f"the database cannot be used: {redact_message(str(error), url)}",
             remedy=f"check --database-url or {DATABASE_URL}, and that the server is running",
         ) from None
-
-
-def _without_password(message: str, url: str) -> str:
-    password = parameters_of(url).get("password")
-    return message.replace(password, "***") if password else message
 
 
 def run_exists(run_id: UUID) -> InvalidInput:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import psycopg
 
 from failproof_es.cli.entry import INTERRUPTED
-from failproof_es.cli.rendering.database_url import mask_message
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.sanitise import lines, one_line
 from failproof_es.core.history_errors import ImpossibleHistory
@@ -21,6 +20,7 @@ from failproof_es.ledger.errors import NotSigned
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.errors import JournalError, ReadOnlyLog, UnreadableEvent, UnreadableState
 from failproof_es.store.outage import LogUnavailable, server_answered
+from failproof_es.store.url_redaction import redact_message
 from failproof_es.store.writing.lease import RunBusy
 
 _RUN = "failproof_es_run"
@@ -64,7 +64,7 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
     `command` is the name of the command that raised the error. `debug` adds the stack trace.
     """
     if debug:
-        sys.stderr.write(lines(mask_message("".join(traceback.format_exception(error)))))
+        sys.stderr.write(lines(redact_message("".join(traceback.format_exception(error)))))
     if isinstance(error, InvalidInput):
         _say_problems(error)
         return ExitCode.USAGE
@@ -243,4 +243,4 @@ def _spans(numbers: Sequence[int]) -> str:
 
 def _text(error: object) -> str:
     """The error in one printable line, without passwords and without a full stop at the end."""
-    return one_line(mask_message(" ".join(str(error).split())).rstrip("."))
+    return one_line(redact_message(" ".join(str(error).split())).rstrip("."))

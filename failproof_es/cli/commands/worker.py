@@ -23,7 +23,6 @@ from failproof_es.cli.app.following import following
 from failproof_es.cli.app.options import allow_class_option, allow_option
 from failproof_es.cli.app.process import raise_descriptor_limit
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.rendering.database_url import mask_message
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.signing_trouble import report_missing_key, report_signing_error
 from failproof_es.cli.starting.telemetry_beside import (
@@ -48,6 +47,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store.outage import Outage, OutageReport
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.store import Store
+from failproof_es.store.url_redaction import redact_message
 from failproof_es.store.writing.lease import LEASE_S
 from failproof_es.support import event_loop
 from failproof_es.support.plurals import plural
@@ -147,7 +147,7 @@ def worker(
             keeper, knows_missing = None, False
             if not attached:  # else the process that it is attached to does this
                 require_continued_log(store)
-                store.outage_report = OutageReport(lambda line: say(mask_message(line)))
+                store.outage_report = OutageReport(lambda line: say(redact_message(line)))
                 knows_missing = report_missing_key(store)
                 keeper = stack.enter_context(CheckpointSigner(store))
                 stack.enter_context(following(store))

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -93,18 +93,18 @@ class BundledRun:
         )
 
     def _model_lines(self, started: dict[str, Any], planned_in_all: int) -> Iterator[str]:
-        passed_of: Counter[str] = Counter()
-        scored_of: Counter[str] = Counter()
+        results: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for evaluation in self._evaluations:
-            key, final = told(evaluation.asked.get("model_key")), evaluation.final
-            scored_of[key] += final is not None and final.topic == "Scored"
-            passed_of[key] += _result_of(final)[0] == "passed"
+            result, _ = _result_of(evaluation.final)
+            results[told(evaluation.asked.get("model_key"))][result] += 1
         models = {told(model.get("key")): model for model in started["models"]}
         planned, rest = divmod(planned_in_all, len(models) or 1)
-        for key in {**models, **scored_of}:
+        for key in {**models, **results}:
+            passed, failed = results[key]["passed"], results[key]["failed"]
+            scored = passed + failed + results[key]["scored"]
             of = "" if rest or key not in models else f" of {planned} planned"
             asked = f"; {_describe(models[key])}" if key in models else ""
-            yield f"model {key}: passed {passed_of[key]} of {scored_of[key]} scored{of}{asked}"
+            yield f"model {key}: passed {passed} of {passed + failed}, scored {scored}{of}{asked}"
 
     @cached_property
     def _evaluations(self) -> list[BundledEvaluation]:

@@ -8,12 +8,12 @@ from typing import Any
 
 import psycopg
 
-from failproof_es.cli.rendering.database_url import mask_message
 from failproof_es.cli.rendering.output import say
 from failproof_es.store.schema.definitions import differences
 from failproof_es.store.schema.installation import SchemaState
 from failproof_es.store.schema.protection_layers import Layer, missing_layers
 from failproof_es.store.store import Store
+from failproof_es.store.url_redaction import redact_message
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import one_line
 from projections.definitions import read_model_differences
@@ -34,7 +34,7 @@ def protection(store: Store) -> tuple[dict[str, Any], Sequence[Layer]]:
             if state is SchemaState.CURRENT:
                 deviations = [*differences(connection), *read_model_differences(connection)]
     except psycopg.Error as error:
-        return {"error": mask_message(" ".join(str(error).split()))}, ()
+        return {"error": redact_message(" ".join(str(error).split()))}, ()
     facts: dict[str, Any] = {
         "schema": state.value,
         "missing_layers": [_facts(layer) for layer in missing],

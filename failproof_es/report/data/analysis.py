@@ -11,7 +11,7 @@ import numpy as np
 
 from failproof_es.core.case import FAMILY
 from failproof_es.core.severity import severity_order, severity_rank
-from failproof_es.core.tally import RateBounds
+from failproof_es.core.tally import BoundedRate
 from failproof_es.core.transcript import AWAITING_REVIEW
 from failproof_es.report.data.content import (
     Dimension,
@@ -114,7 +114,7 @@ def bounds_of(pass_rate: Rate, unscored: int) -> tuple[float, float] | None:
 
     `unscored` is the number of evaluations that ended without a score; `pass_rate` leaves them out.
     """
-    return RateBounds(Fraction(pass_rate.passed), pass_rate.total, unscored).bounds
+    return BoundedRate(Fraction(pass_rate.passed), pass_rate.total, unscored).bounds
 
 
 def pass_rate_of(of: Iterable[Observation]) -> Rate:

@@ -80,8 +80,8 @@ class SharedRuns:
             return note
 
     def _drive(self, note: SharedRun, file: Path, drive: Drive | None) -> None:
-        from failproof_es.cli.rendering.database_url import mask_message
         from failproof_es.library.evaluating import go_on
+        from failproof_es.store.url_redaction import redact_message
 
         def record_start(started: Any) -> None:
             note.run = str(started.run_number)
@@ -96,7 +96,7 @@ class SharedRuns:
                     again, database_url=self.database_url, on_begun=record_start, allow=self.allow
                 )
         except Exception as error:
-            note.error = mask_message(f"{type(error).__name__}: {error}")
+            note.error = redact_message(f"{type(error).__name__}: {error}")
             _write_note(file, note)
             raise
         note.run, note.status = str(outcome.run_number), outcome.status

@@ -41,7 +41,7 @@ def test_a_cosigned_run_travels_as_evidence_and_a_forged_history_is_not_cosigned
     assert (tmp_path / "log.pub").read_text() == f"{key}\n"
     verify = ("evidence", "verify", "run.evidence", "--key", "log.pub")
     said = does(*verify)
-    assert "genuine" in said and "model mock: passed 3 of 3 scored of 3 planned; mock at" in said
+    assert "genuine" in said and "model mock: passed 3 of 3, scored 3 of 3 planned; mock at" in said
     assert does(*verify, "--list").count("\npassed ") == 2
     assert "text: You said: Say number 2." in does(*verify, "--show", "case-00002")
     assert "print all with --list" in does(*verify, "--show", "case-2", code=2)

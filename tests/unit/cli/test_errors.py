@@ -10,7 +10,6 @@ import psycopg
 import pytest
 
 from failproof_es.cli.app.errors import ExitCode, exit_code_of, note_run, report
-from failproof_es.cli.rendering.database_url import mask_message, mask_url
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.events import Counts, RunValidated
 from failproof_es.ledger.errors import NotSigned
@@ -19,6 +18,7 @@ from failproof_es.store.connecting import connect
 from failproof_es.store.errors import ReadOnlyLog, UnreadableEvent, UnreadableState
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.store import Store
+from failproof_es.store.url_redaction import redact_message, redact_url
 from failproof_es.store.writing.lease import RunBusy
 from tests.every import every
 from tests.unit.event_samples import SAMPLES
@@ -142,8 +142,8 @@ URLS = {
 
 @every("url", URLS)
 def test_of_a_database_url_only_what_is_harmless_is_shown(url: str) -> None:
-    assert mask_url(url) == URLS[url]
-    assert "sesame" not in mask_message(f"cannot reach {url}: refused")
+    assert redact_url(url) == URLS[url]
+    assert "sesame" not in redact_message(f"cannot reach {url}: refused")
 
 
 @every(
@@ -157,7 +157,7 @@ def test_of_a_database_url_only_what_is_harmless_is_shown(url: str) -> None:
     ],
 )
 def test_a_database_url_that_cannot_be_read_is_not_quoted(url: str) -> None:
-    for use in (mask_url, connect, Store.reach):
+    for use in (redact_url, connect, Store.reach):
         with pytest.raises(InvalidInput, match="cannot be read") as refused:
             use(url)
         assert "sesame" not in str(refused.value)
@@ -169,7 +169,8 @@ def test_a_url_without_a_secret_stays_as_it_is() -> None:
         "postgresql://db.example:5432/log?target_session_attrs=read-write",
         "the model at http://127.0.0.1:8000/v1 is away",
     ):
-        assert mask_message(url) == url
+        assert redact_message(url) == url
+    assert redact_message("no sesame", "postgresql://me:sesame@h/log") == "no ***"
 
 
 @pytest.mark.parametrize("error", [LogUnavailable("no disk"), psycopg.OperationalError("gone")])

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from failproof_es.configuration.gates_section import Gates
+from failproof_es.configuration.gates_section import Gates, GateSubject
 from failproof_es.core.case import Case
 from failproof_es.core.costs import Spent
 from failproof_es.core.evaluation import fold
@@ -24,8 +24,6 @@ from failproof_es.core.summary import RunSummary
 from failproof_es.core.unscored import unscored_group
 from failproof_es.gate_words import describe_gate, unmet_gates
 from failproof_es.gates import (
-    _OTHER_GATES,
-    _RATES,
     AccuracyBounds,
     Change,
     RetryBias,
@@ -550,9 +548,7 @@ def test_gates_on_rates_are_judged_when_a_run_ends_or_by_people() -> None:
     assert by_people == {"min_accuracy", "min_accuracy_by_suite.s", "no_failures_at", "min_csr"}
     assert limits_at_the_end(Gates(min_accuracy=0.5)).min_accuracy == 0.5
     settings = {"by", "judge", "regression_margin"}
-    assert {*_RATES, *_OTHER_GATES} == set(Gates.model_fields) - settings, (
-        "each gate is in one of them"
-    )
+    assert set(Gates.on(*GateSubject)) == set(Gates.model_fields) - settings, "each says what"
 
 
 def test_judges_of_which_not_one_answered_lose_the_evaluation() -> None:

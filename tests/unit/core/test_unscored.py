@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.core.evaluation import fold
-from failproof_es.core.tally import Group, RateBounds
+from failproof_es.core.tally import BoundedRate, Group
 from failproof_es.core.unscored import BY_ANSWER, GROUPS, NOTHING_USABLE, WORDS, unscored_group
 from tests.unit.histories import History
 
@@ -20,7 +20,7 @@ SHARES = st.fractions(0, 1, max_denominator=20)
 def test_whatever_the_unscored_would_have_scored_the_rate_is_within_its_bounds(
     scores: list[Fraction], missing: list[Fraction]
 ) -> None:
-    rate = RateBounds(sum(scores, Fraction(0)), len(scores), len(missing))
+    rate = BoundedRate(sum(scores, Fraction(0)), len(scores), len(missing))
     if not missing:
         assert rate.bounds is None
         return
@@ -39,7 +39,7 @@ def test_what_awaits_people_opens_a_rate_and_is_not_missing() -> None:
         accuracy_sum=Fraction(3),
     )  # fmt: skip
     assert (group.missing, group.unscored) == (1, 6)
-    assert group.passes.bounds == group.accuracies.bounds == (0.3, 0.9)
+    assert group.bounded_pass_rate.bounds == group.bounded_accuracy.bounds == (0.3, 0.9)
     assert (group.pass_rate, group.accuracy) == (0.75, 0.75)
 
 

@@ -18,7 +18,6 @@ from failproof_es.cli.app.chosen_run import say_left_out
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliGroup, session
 from failproof_es.cli.app.usage import WrongUsage
-from failproof_es.cli.rendering.database_url import mask_message, mask_url
 from failproof_es.cli.rendering.output import Format, format_option, print_facts, print_json, say
 from failproof_es.cli.rendering.protection import (
     for_people,
@@ -34,6 +33,7 @@ from failproof_es.store.named_database import named_database
 from failproof_es.store.schema.installation import WRITER
 from failproof_es.store.schema.protection_layers import Layer
 from failproof_es.store.store import Store
+from failproof_es.store.url_redaction import redact_message, redact_url
 
 _ADMINISTRATOR = (
     "warning: you are the server's superuser. Read no view and no read model: the engine's login "
@@ -136,7 +136,7 @@ def url(role: str | None) -> None:
     It is that of the auditor, who reads everything and changes nothing. The engine's own is
     printed with --as writer.
     """
-    click.echo(mask_url(_url_as(role or "auditor", is_explicit=role is not None)))
+    click.echo(redact_url(_url_as(role or "auditor", is_explicit=role is not None)))
 
 
 @db.command()
@@ -161,14 +161,14 @@ def shell(arguments: tuple[str, ...], role: str | None, insist: bool) -> None:
     if role != "administrator" or refused:
         with suppress(psycopg.Error, InvalidInput), connect(url) as connection:
             say_left_out(connection)
-    conninfo, environment = without_password(url)
+    conninfo, environment = separate_password(url)
     done = subprocess.run(
         [_psql(), *arguments, conninfo], env={**os.environ, **environment}, check=False
     )
     click.get_current_context().exit(done.returncode)
 
 
-def without_password(url: str) -> tuple[str, dict[str, str]]:
+def separate_password(url: str) -> tuple[str, dict[str, str]]:
     """The connection string without its password, and the environment that carries it.
 
     The environment is empty without a password. Everyone on the machine could read a password among
@@ -221,19 +221,19 @@ def _embedded_status() -> dict[str, Any]:
         "running": status.running,
         "process": status.pid,
         "data": str(status.data_dir),
-        "url": None if status.url is None else mask_url(EmbeddedServer().url_as(WRITER)),
+        "url": None if status.url is None else redact_url(EmbeddedServer().url_as(WRITER)),
         "version": status.version,
     }
 
 
 def _external_status(url: str) -> dict[str, Any]:
-    facts: dict[str, Any] = {"server": "external", "running": False, "url": mask_url(url)}
+    facts: dict[str, Any] = {"server": "external", "running": False, "url": redact_url(url)}
     try:
         with connect(url) as connection:
             facts["running"] = True
             facts["version"] = connection.info.parameter_status("server_version")
     except psycopg.Error as error:
-        facts["error"] = mask_message(" ".join(str(error).split()))
+        facts["error"] = redact_message(" ".join(str(error).split()))
     return facts
 
 

@@ -17,7 +17,7 @@ from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.case import FAMILY, Case
 from failproof_es.core.evaluation import Evaluation, Judgement
 from failproof_es.core.people import describe_people
-from failproof_es.core.tally import RateBounds
+from failproof_es.core.tally import BoundedRate
 from failproof_es.dialects.kit.judging import checklist, decide, judge_agreement
 from failproof_es.dialects.kit.judging.checklist import ABSENCE, WORDS
 from failproof_es.dialects.protocol import RunShape
@@ -143,7 +143,7 @@ class Summary:
         The rates if all of them failed, or all passed; `None` if all are scored.
         """
         passed, scored = Fraction(self.total.passed), self.total.scored
-        bounds = RateBounds(passed, scored, self.unscored.total()).bounds
+        bounds = BoundedRate(passed, scored, self.unscored.total()).bounds
         return None if bounds is None else list(bounds)
 
     def _add_judges(self, case: Case, evaluation: Evaluation) -> None:

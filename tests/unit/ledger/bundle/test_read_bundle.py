@@ -44,14 +44,16 @@ class Told(World):
             dialect="failproof", case_id=CASE_ID, suite_id="s", expectation={"rule": "a\nb"},
             turns=(Turn(role="user", content="one\n  2026-11-29 Scored\ntwo"),), document={},
         )  # fmt: skip
-        cases = (CASES[0], same_id, hostile)
+        unmarked = CASES[1].model_copy(update={"suite_id": "u"})
+        cases = (CASES[0], same_id, hostile, unmarked)
         self.store(cases)
         self.start(RUN, 1, 1, cases, who=HOSTILE, where="host", models=[SNAPSHOT], experiment={})
         self.as_asked(cases)
         self.pass_it(self.of(cases[0], 1))
         self.fail_it(self.of(cases[1], 2))
         self.abandon(self.of(cases[2], 3))
-        counts = {"planned": 3, "finished": 3, "scored": 2, "abandoned": 1}
+        self.fail_it(self.of(unmarked, 4), passed=None)
+        counts = {"planned": 4, "finished": 4, "scored": 3, "abandoned": 1}
         self.append(RUN, "RunCompleted", counts=counts, run_id=str(RUN), gates=GATES)
         self.seal(RUN)
 
@@ -100,11 +102,11 @@ class Told(World):
         self.append(stream, "Classified", **asked, primary="answer", details={})
         self.append(stream, "Scored", **asked, scores={"accuracy": 1.0}, passed=True, reason="ok")
 
-    def fail_it(self, of: tuple[UUID, dict[str, Any]]) -> None:
+    def fail_it(self, of: tuple[UUID, dict[str, Any]], *, passed: bool | None = False) -> None:
         stream, asked = of
         self.ask(stream, asked, body="{", body_sha256="another")
         self.append(stream, "Classified", **asked, primary="fail", details={})
-        self.append(stream, "Scored", **asked, scores={}, passed=False, reason="no\nr")
+        self.append(stream, "Scored", **asked, scores={}, passed=passed, reason="no\nr")
 
     def abandon(self, of: tuple[UUID, dict[str, Any]]) -> None:
         stream, asked = of
@@ -157,7 +159,8 @@ def test_the_result_is_that_of_the_events() -> None:
     lines = "\n".join(first_lines(Told().bundle()))
     for text in (
         f"by {one_line(HOSTILE)} on host\n",
-        "model m: passed 1 of 2 scored of 3 planned; m, version 7 at http://h/v1: temperature 0.0",
+        "model m: passed 1 of 2, scored 3 of 4 planned; m, version 7 at http://h/v1: "
+        "temperature 0.0",
         "judge j: j at openai",
         "gate min_accuracy 0.9: measured 0.3333 over 3 (",
         "gate max_cost_usd 1: nothing measured, NOT MET",

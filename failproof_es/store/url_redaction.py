@@ -1,4 +1,7 @@
-"""Shows a database URL without its secrets."""
+"""Redacts the secrets of database URLs, alone and in messages.
+
+`failproof_es.engine.drive.redaction` redacts the keys of a run.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +31,12 @@ _AS_PARAMETER = re.compile(  # `--allow` has a variable's name and a host, no se
 )
 
 
-def mask_url(url: str) -> str:
+def redact_url(url: str) -> str:
     """A database URL or connection string with `***` for everything that may be secret.
 
     Raises `InvalidInput`, without quoting it, if it cannot be parsed.
     """
-    parts = {name: _mask_value(name, value) for name, value in parameters_of(url).items()}
+    parts = {name: _redact_value(name, value) for name, value in parameters_of(url).items()}
     if not url.startswith(("postgresql://", "postgres://")):
         return make_conninfo("", **parts)
     password = ":" + _HIDDEN if "password" in parts else ""
@@ -56,19 +59,24 @@ def mask_url(url: str) -> str:
     )
 
 
-def mask_message(text: str) -> str:
-    """The text with `***` for the secrets in the URLs and connection strings that it quotes."""
-    masked = _URL.sub(_shown_url, text)
-    return _AS_PARAMETER.sub(rf"\1={_HIDDEN}", _OTHER_AUTHORITY.sub(rf"\1:{_HIDDEN}@", masked))
+def redact_message(message: str, url: str | None = None) -> str:
+    """The message with `***` for the secrets in the URLs and connection strings that it quotes.
+
+    With `url`, wherever its password occurs, too.
+    """
+    redacted = _OTHER_AUTHORITY.sub(rf"\1:{_HIDDEN}@", _URL.sub(_redact_match, message))
+    redacted = _AS_PARAMETER.sub(rf"\1={_HIDDEN}", redacted)
+    password = parameters_of(url).get("password") if url else None
+    return redacted.replace(password, _HIDDEN) if password else redacted
 
 
-def _mask_value(name: str, value: str) -> str:
+def _redact_value(name: str, value: str) -> str:
     # A password with an unescaped @ (not written %40) reaches into the host.
     return value if name in HARMLESS and not ("@" in value[1:] and name == "host") else _HIDDEN
 
 
-def _shown_url(match: re.Match[str]) -> str:
+def _redact_match(match: re.Match[str]) -> str:
     try:
-        return mask_url(match[0])
+        return redact_url(match[0])
     except InvalidInput:
         return match[0].partition("://")[0] + "://" + _HIDDEN
