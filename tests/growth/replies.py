@@ -69,7 +69,7 @@ def redactor() -> Reader:
     redactor = Redactor([KEY_VARIABLE])
 
     def streamed(text: str) -> None:
-        stream = redactor.streaming(lambda piece: None)
+        stream = redactor.for_stream(lambda piece: None)
         for start in range(0, len(text), _PIECE):
             stream.piece(text[start : start + _PIECE])
         stream.end()
@@ -77,8 +77,8 @@ def redactor() -> Reader:
     def prepare(text: str) -> dict[str, Work]:
         body = text.encode("utf-8", "surrogatepass")
         return {
-            "text": lambda: redactor.scrubbed(text),
-            "body": lambda: redactor.scrubbing().body("body", body),
+            "text": lambda: redactor.redact(text),
+            "body": lambda: redactor.for_event().body("body", body),
             "pieces": lambda: streamed(text),
         }
 

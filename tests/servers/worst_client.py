@@ -41,7 +41,7 @@ async def outcome(url: str, timeout_s: float) -> Answer | ModelError:
     request = provider.prepare([Turn(role="user", content="hello")])
     try:
         return await provider.send(
-            request, Redactor(["WORST_KEY"]).streaming(lambda text: None).piece
+            request, Redactor(["WORST_KEY"]).for_stream(lambda text: None).piece
         )
     except ModelError as error:
         return error

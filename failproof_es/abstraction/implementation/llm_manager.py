@@ -160,7 +160,7 @@ class LLMManager:
             await provider.open()
         except InvalidInput as error:
             await provider.close()
-            raise _redactor(model).cleaned(error) from None
+            raise _redactor(model).redact_error(error) from None
         except BaseException:
             await provider.close()
             raise
@@ -183,13 +183,13 @@ class LLMManager:
         `on_text` gets the pieces of a streamed answer. Raises `ModelError` if the request fails.
         """
         redactor = _redactor(model)
-        streaming = redactor.streaming(on_text) if on_text else None
+        streaming = redactor.for_stream(on_text) if on_text else None
         provider = await self._prepare(model)
         request = provider.prepare([Turn(role="user", content=prompt)])
         try:
             answer = await provider.send(request, streaming.piece if streaming else None)
         except ModelError as error:
-            message = redactor.scrubbing().text("message", error.message)
+            message = redactor.redact(error.message)
             raise ModelError(
                 error.kind,
                 message,
@@ -200,7 +200,7 @@ class LLMManager:
             ) from None  # cause, headers and body are dropped: they may hold the key
         if streaming:
             streaming.end()
-        return redactor.scrubbing().text("text", answer.text)
+        return redactor.redact(answer.text)
 
     async def _close(self) -> None:
         await asyncio.gather(*(provider.close() for provider in self._open_providers.values()))
@@ -218,9 +218,9 @@ async def _offered_names(model: Model) -> list[str]:
     """
     redactor = _redactor(model)
     try:
-        return [redactor.scrubbed(name) for name in await available_models(model)]
+        return [redactor.redact(name) for name in await available_models(model)]
     except InvalidInput as error:
-        raise redactor.cleaned(error) from None
+        raise redactor.redact_error(error) from None
 
 
 async def _require_offered(model: Model) -> None:

@@ -16,7 +16,7 @@ from failproof_es.core.reply_body import (
     withheld_body,
 )
 from failproof_es.engine.drive.orphaned_attempt import identify_request
-from failproof_es.engine.drive.redaction import Redactor, Scrubbing
+from failproof_es.engine.drive.redaction import EventRedactor, Redactor
 from failproof_es.events import (
     ErrorRecorded,
     RequestSent,
@@ -34,33 +34,33 @@ def response_received(
 
     `header` gives the fields that every event has, `state` is the evaluation before the event.
     """
-    scrub = redactor.scrubbing()
+    redact = redactor.for_event()
     read: dict[str, Any] = {
-        "text": scrub.text("text", answer.text),
+        "text": redact.text("text", answer.text),
         "tool_calls": tuple(
             ToolCall(
-                id=scrub.optional("tool_calls", call.id),
-                name=scrub.text("tool_calls", call.name),
-                arguments=scrub.text("tool_calls", call.arguments),
+                id=redact.optional("tool_calls", call.id),
+                name=redact.text("tool_calls", call.name),
+                arguments=redact.text("tool_calls", call.arguments),
             )
             for call in answer.tool_calls
         ),
-        "refusal": scrub.optional("refusal", answer.refusal),
-        "finish_reason": scrub.optional("finish_reason", answer.finish_reason),
-        "model": scrub.optional("model", answer.model),
-        "provider_request_id": scrub.optional("provider_request_id", answer.provider_request_id),
+        "refusal": redact.optional("refusal", answer.refusal),
+        "finish_reason": redact.optional("finish_reason", answer.finish_reason),
+        "model": redact.optional("model", answer.model),
+        "provider_request_id": redact.optional("provider_request_id", answer.provider_request_id),
     }
     return ResponseReceived(
         **header(state),
         **identify_request(request),
         **read,
-        **_recorded_body(scrub, answer.body, whole_body),
+        **_recorded_body(redact, answer.body, whole_body),
         status=answer.status,
-        headers=scrub.values("headers", answer.headers),
+        headers=redact.values("headers", answer.headers),
         usage=answer.usage,
         latency_ms=round(answer.latency_ms, 3),
         first_token_ms=None if answer.first_token_ms is None else round(answer.first_token_ms, 3),
-        redactions=scrub.record(),
+        redactions=redact.record(),
     )
 
 
@@ -74,11 +74,11 @@ def error_recorded(
     """The event of a request that ended in `error`: with everything received, known secrets
     replaced. Long messages and stack traces are cut off. The error's own message is replaced by the
     recorded one."""
-    scrub = redactor.scrubbing()
-    message = _truncate_error(scrub.text("message", _encodable(error.message)))
+    redact = redactor.for_event()
+    message = _truncate_error(redact.text("message", _encodable(error.message)))
     error.args = (message,)  # else the stack trace repeats all of a long message
     trace = _encodable("".join(traceback.format_exception(error)))
-    stack_trace = _truncate_error(scrub.text("stack_trace", trace))
+    stack_trace = _truncate_error(redact.text("stack_trace", trace))
     return ErrorRecorded(
         **header(state),
         **identify_request(request),
@@ -87,11 +87,11 @@ def error_recorded(
         disposition=error.disposition,
         stack_trace=stack_trace,
         status=error.status,
-        headers=scrub.values("headers", error.headers),
-        **({} if error.body is None else _recorded_body(scrub, error.body, truncated_body)),
+        headers=redact.values("headers", error.headers),
+        **({} if error.body is None else _recorded_body(redact, error.body, truncated_body)),
         retry_after_s=error.retry_after_s,
         latency_ms=error.latency_ms,
-        redactions=scrub.record(),
+        redactions=redact.record(),
     )
 
 
@@ -101,7 +101,7 @@ def _encodable(text: str) -> str:
 
 
 def _recorded_body(
-    scrub: Scrubbing, body: bytes, record_body: Callable[[bytes], dict[str, Any]]
+    redact: EventRedactor, body: bytes, record_body: Callable[[bytes], dict[str, Any]]
 ) -> dict[str, Any]:
     """The fields that record a received body.
 
@@ -109,10 +109,10 @@ def _recorded_body(
     there are keys to look for, since they could hide in it. Any other body is recorded as
     `record_body` returns it.
     """
-    placeholder = scrub.body("body", body)
+    placeholder = redact.body("body", body)
     if placeholder is not None:
         return redacted_body(body, placeholder)
-    if scrub.has_keys and not is_text(body):
+    if redact.has_keys and not is_text(body):
         return withheld_body(body)
     return record_body(body)
 

@@ -31,7 +31,7 @@ from failproof_es.engine.drive.attempt_events import (
 )
 from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.orphaned_attempt import attempt_orphaned
-from failproof_es.engine.drive.redaction import Redactor, StreamScrubbing
+from failproof_es.engine.drive.redaction import Redactor, StreamRedactor
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
 from failproof_es.engine.limits.key_share import tokens_used
 from failproof_es.engine.limits.spend_limiter import (
@@ -286,7 +286,7 @@ class Interpreter:
         try:
             return self._requests.prepare(state, case, action, target)
         except InvalidInput as error:  # raised by a user's own class
-            raise Halted(self.redactor.scrubbed(str(error))) from None
+            raise Halted(self.redactor.redact(str(error))) from None
 
     async def _exchange(
         self,
@@ -350,10 +350,10 @@ class Interpreter:
         if tokens is not None:
             self.redactor.also(tokens.given)
 
-    def _streaming(self, key: EvaluationKey, request: RequestSent) -> StreamScrubbing | None:
+    def _streaming(self, key: EvaluationKey, request: RequestSent) -> StreamRedactor | None:
         if self.on_text is None:
             return None
-        return self.redactor.streaming(partial(self.on_text, key, request))
+        return self.redactor.for_stream(partial(self.on_text, key, request))
 
     async def _wait(self, action: Send) -> None:
         """Wait for the delay before the next attempt after an error, or until the run is stopped.

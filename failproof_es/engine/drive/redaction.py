@@ -63,29 +63,29 @@ class Redactor:
         every = {*self._secrets.forms, *more}
         self._secrets = _Secrets(sorted(every, key=_longest_first))
 
-    def scrubbing(self) -> Scrubbing:
-        """A scrubber for the fields of one event."""
-        return Scrubbing(self._secrets)
+    def for_event(self) -> EventRedactor:
+        """A redactor for the fields of one event."""
+        return EventRedactor(self._secrets)
 
-    def streaming(self, pass_on: Callable[[str], None]) -> StreamScrubbing:
-        """A scrubber for one streamed text.
+    def for_stream(self, pass_on: Callable[[str], None]) -> StreamRedactor:
+        """A redactor for one streamed text.
 
-        It calls `pass_on` with the scrubbed pieces, in order.
+        It calls `pass_on` with the redacted pieces, in order.
         """
-        return StreamScrubbing(self._secrets, pass_on)
+        return StreamRedactor(self._secrets, pass_on)
 
-    def scrubbed(self, text: str) -> str:
-        """A single text, scrubbed, to show or record."""
-        return self.scrubbing().text("text", text)
+    def redact(self, text: str) -> str:
+        """A single text, redacted, to show or record."""
+        return self.for_event().text("text", text)
 
-    def cleaned(self, error: InvalidInput) -> InvalidInput:
-        """A copy of the error, with all texts scrubbed."""
+    def redact_error(self, error: InvalidInput) -> InvalidInput:
+        """A copy of the error, with all texts redacted."""
         return InvalidInput(
             [
                 replace(
                     problem,
-                    message=self.scrubbed(problem.message),
-                    remedy=None if problem.remedy is None else self.scrubbed(problem.remedy),
+                    message=self.redact(problem.message),
+                    remedy=None if problem.remedy is None else self.redact(problem.remedy),
                 )
                 for problem in error.problems
             ]
@@ -158,8 +158,8 @@ class _Secrets:
         return self.in_data(text.encode("utf-8", "surrogatepass"))
 
 
-class Scrubbing:
-    """Scrubs the fields of one event and counts what it replaced."""
+class EventRedactor:
+    """Redacts the fields of one event and counts what it replaced."""
 
     def __init__(self, secrets: _Secrets) -> None:
         self._secrets = secrets
@@ -192,23 +192,23 @@ class Scrubbing:
         return text
 
     def optional(self, field: str, text: str | None) -> str | None:
-        """`text` scrubbed as by the method `text`; `None` stays `None`."""
+        """`text` redacted as by the method `text`; `None` stays `None`."""
         return None if text is None else self.text(field, text)
 
     def values(self, field: str, headers: Mapping[str, str]) -> dict[str, str]:
-        """The headers with every name and every value scrubbed.
+        """The headers with every name and every value redacted.
 
-        Values whose scrubbed names are equal are joined by a comma. `field` names the headers in
+        Values whose redacted names are equal are joined by a comma. `field` names the headers in
         the record of replacements.
         """
-        scrubbed: dict[str, str] = {}
+        redacted: dict[str, str] = {}
         none_in = self._secrets.none_in
         for name, value in headers.items():
             name = self.text(field, name)
             if not none_in(value):
                 value = self.text(f"{field}.{name}", value)
-            scrubbed[name] = f"{scrubbed[name]}, {value}" if name in scrubbed else value
-        return scrubbed
+            redacted[name] = f"{redacted[name]}, {value}" if name in redacted else value
+        return redacted
 
     def body(self, field: str, body: bytes) -> str | None:
         """The placeholder for a body that holds a key; `None` if it holds none.
@@ -231,33 +231,33 @@ class Scrubbing:
         )
 
 
-class StreamScrubbing:
-    """Scrubs a text as it arrives, also a secret that is split over pieces.
+class StreamRedactor:
+    """Redacts a text as it arrives, also a secret that is split over pieces.
 
     Holds back only a tail that could be the start of a secret.
     """
 
     def __init__(self, secrets: _Secrets, pass_on: Callable[[str], None]) -> None:
-        self._scrubbing = Scrubbing(secrets)
+        self._redactor = EventRedactor(secrets)
         self._secrets = secrets
         self._pass_on = pass_on
         self._held = ""
 
     def piece(self, text: str) -> None:
-        """Take the next piece; pass on, scrubbed, all but a tail that could begin a secret."""
+        """Take the next piece; pass on, redacted, all but a tail that could begin a secret."""
         text = self._held + text
         cut = self._find_cut(_lower(text))
         self._held = text[cut:]
-        self._pass_scrubbed(text[:cut])
+        self._pass_redacted(text[:cut])
 
     def end(self) -> None:
         """Pass on the held-back tail, at the end of the text."""
-        self._pass_scrubbed(self._held)
+        self._pass_redacted(self._held)
         self._held = ""
 
-    def _pass_scrubbed(self, text: str) -> None:
+    def _pass_redacted(self, text: str) -> None:
         if text:
-            self._pass_on(self._scrubbing.text("text", text))
+            self._pass_on(self._redactor.text("text", text))
 
     def _find_cut(self, lower: str) -> int:
         """The index at which to cut: the text after it could begin a secret and must be held back.

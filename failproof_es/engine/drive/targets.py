@@ -214,14 +214,14 @@ class Targets:
         remarks = []
         for target, result in zip(self._all_targets(), results, strict=True):
             if isinstance(result, UnlistedModel) and self._configuration.execution.allow_unlisted:
-                remarks.append(redactor.scrubbed(result.problems[0].message))
+                remarks.append(redactor.redact(result.problems[0].message))
             elif isinstance(result, InvalidInput):
-                cleaned = redactor.cleaned(result).problems
-                problems.extend(_in_entry(problem, target.model) for problem in cleaned)
+                redacted = redactor.redact_error(result).problems
+                problems.extend(_in_entry(problem, target.model) for problem in redacted)
             elif isinstance(result, BaseException):
                 raise result
             elif result:
-                remarks.append(redactor.scrubbed(result))
+                remarks.append(redactor.redact(result))
         if problems:
             raise InvalidInput(problems)
         return remarks
@@ -234,7 +234,7 @@ class Targets:
         try:
             await asyncio.gather(*(target.provider.open() for target in self._all_targets()))
         except InvalidInput as error:
-            raise self.redactor().cleaned(error) from None
+            raise self.redactor().redact_error(error) from None
 
     async def close(self) -> None:
         """Leave all shared limits and close all providers, even if closing one fails."""

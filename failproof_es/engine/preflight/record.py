@@ -54,7 +54,7 @@ async def record_refusal(store: Store, run_id: UUID, targets: Targets, error: In
 
     A note on `error` says where that is recorded.
     """
-    redact = targets.redactor().scrubbing()
+    redact = targets.redactor().for_event()
     messages = tuple(redact.text("problems", str(problem)) for problem in error.problems)
     failed: Operation = (ValidationFailed, {"problems": messages})
     await asyncio.to_thread(record_operations, store, run_id, [failed])
@@ -87,7 +87,7 @@ async def recorded_preflight(
     They are recorded among the run's operations, `resolved` as well. `say` gets the remarks. Raises
     `InvalidInput` as `check` does, with a note on where the failure is recorded.
     """
-    redact = targets.redactor().scrubbing()
+    redact = targets.redactor().for_event()
 
     async def record(*operations: Operation) -> None:
         await asyncio.to_thread(record_operations, store, run_id, operations)

@@ -78,7 +78,7 @@ os.environ["A_KEY"] = "sk-abcdef0123456789abcdef0123456789"
 redactor, text, raw = Redactor(["A_KEY"]), texts["redaction"], body(texts["redaction"])
 headers = {"content-type": "application/json", "server": "mock", "x-request-id": "abc"}
 def redact():
-    one = redactor.scrubbing()
+    one = redactor.for_event()
     one.values("headers", headers)
     assert one.text("text", text) == text
     assert one.body("body", raw) is None

@@ -206,11 +206,11 @@ def test_a_token_that_the_server_repeats_is_not_on_record(cloud: str, tokens: To
         redactor = Redactor([])
         redactor.also(provider.tokens.given)
         redactor.also(provider.tokens.given)
-        return redactor.scrubbed(text)
+        return redactor.redact(text)
 
-    scrubbed, _ = asked(cloud, work, text=said)
-    assert "0123456789abcdef" not in scrubbed
-    assert scrubbed.startswith("you sent ")
+    redacted, _ = asked(cloud, work, text=said)
+    assert "0123456789abcdef" not in redacted
+    assert redacted.startswith("you sent ")
 
 
 def test_no_credentials_at_all_is_said_with_what_to_do(

@@ -69,11 +69,11 @@ def redactor(monkeypatch: pytest.MonkeyPatch) -> Redactor:
 def test_a_key_is_replaced_in_every_form_and_the_replacement_is_recorded(
     how: str, redactor: Redactor
 ) -> None:
-    echo, scrub = FORMS[how], redactor.scrubbing()
-    assert scrub.text("message", f"kéy {echo} is bad") == "kéy [redacted:CANARY_KEY] is bad"
-    assert scrub.values("headers", {"x-id": echo}) == {"x-id": "[redacted:CANARY_KEY]"}
-    assert scrub.optional("model", None) is None
-    assert scrub.record() == (
+    echo, redact = FORMS[how], redactor.for_event()
+    assert redact.text("message", f"kéy {echo} is bad") == "kéy [redacted:CANARY_KEY] is bad"
+    assert redact.values("headers", {"x-id": echo}) == {"x-id": "[redacted:CANARY_KEY]"}
+    assert redact.optional("model", None) is None
+    assert redact.record() == (
         Redaction(field="message", variable="CANARY_KEY", count=1),
         Redaction(field="headers.x-id", variable="CANARY_KEY", count=1),
     )
@@ -84,26 +84,26 @@ def test_a_key_is_replaced_in_every_form_and_the_replacement_is_recorded(
 def test_a_body_in_which_a_key_stands_is_dropped(
     echo: str, around: bytes, redactor: Redactor
 ) -> None:
-    scrub = redactor.scrubbing()
-    assert scrub.body("body", around % echo.encode()) == "[redacted:CANARY_KEY]"
-    assert scrub.record() == (Redaction(field="body", variable="CANARY_KEY", count=1),)
+    redact = redactor.for_event()
+    assert redact.body("body", around % echo.encode()) == "[redacted:CANARY_KEY]"
+    assert redact.record() == (Redaction(field="body", variable="CANARY_KEY", count=1),)
 
 
 @every("how", IN_PIECES)
 def test_a_text_in_which_a_key_stands_in_escapes_is_replaced_whole(
     how: str, redactor: Redactor
 ) -> None:
-    said = redactor.scrubbed(f"kéy {IN_PIECES[how]} is bad")
+    said = redactor.redact(f"kéy {IN_PIECES[how]} is bad")
     assert said in ("[redacted:CANARY_KEY]", 'kéy "\\"[redacted:CANARY_KEY]\\"" is bad')
 
 
 @every("how", SPELT)
 def test_a_key_that_is_spelt_character_by_character_is_found(how: str, redactor: Redactor) -> None:
     echo = SPELT[how]
-    assert redactor.scrubbed(f"kéy {echo} is bad") == "[redacted:CANARY_KEY]"
+    assert redactor.redact(f"kéy {echo} is bad") == "[redacted:CANARY_KEY]"
     for before in (b"", b"\\", b"x" * (2**20 - 9)):
         body = before + f"kéy {echo} is bad".encode()
-        assert redactor.scrubbing().body("body", body) == "[redacted:CANARY_KEY]"
+        assert redactor.for_event().body("body", body) == "[redacted:CANARY_KEY]"
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_a_key_that_is_spelt_is_found_behind_a_megabyte_of_escapes(
     how: str, escape: bytes, redactor: Redactor
 ) -> None:
     body = escape * 2**18 + f"kéy {SPELT[how]} is bad".encode()
-    assert redactor.scrubbing().body("body", body) == "[redacted:CANARY_KEY]"
+    assert redactor.for_event().body("body", body) == "[redacted:CANARY_KEY]"
 
 
 @pytest.mark.parametrize("spelt", ["\\u{:04x}", "\\\\u{:04X}", "%{:02x}", "&#{};", "&#x{:x};"])
@@ -124,17 +124,17 @@ def test_a_key_with_capitals_is_found_however_it_is_spelt(
 ) -> None:
     key = "sk-CANARY-Proj-0123"
     monkeypatch.setenv("CANARY_KEY", key)
-    scrub = Redactor(["CANARY_KEY"]).scrubbing()
+    redact = Redactor(["CANARY_KEY"]).for_event()
     echo = "".join(map(spelt.format, encode(key.encode())))
-    assert scrub.body("body", echo.encode()) == "[redacted:CANARY_KEY]"
-    assert scrub.text("text", echo) == "[redacted:CANARY_KEY]"
+    assert redact.body("body", echo.encode()) == "[redacted:CANARY_KEY]"
+    assert redact.text("text", echo) == "[redacted:CANARY_KEY]"
 
 
 def test_a_text_with_references_and_white_space_but_no_key_stays_as_it_is(
     redactor: Redactor,
 ) -> None:
     text = f"100%41 &#115; &amp; {KEY[:-1]} &#x2d \\n \\\\ 50 %"
-    assert redactor.scrubbed(text) == text
+    assert redactor.redact(text) == text
 
 
 def test_a_key_in_the_name_of_a_header_is_replaced_and_that_is_recorded(
@@ -142,11 +142,11 @@ def test_a_key_in_the_name_of_a_header_is_replaced_and_that_is_recorded(
 ) -> None:
     key = "sk-Canary-0123456789"
     monkeypatch.setenv("CANARY_KEY", key)
-    scrub = Redactor(["CANARY_KEY"]).scrubbing()
+    redact = Redactor(["CANARY_KEY"]).for_event()
     headers = {f"x-ratelimit-{key.lower()}": "5", f"x-ratelimit-{key.encode().hex()}": "6"}
-    assert scrub.values("headers", headers) == {"x-ratelimit-[redacted:CANARY_KEY]": "5, 6"}
-    assert scrub.record() == (Redaction(field="headers", variable="CANARY_KEY", count=2),)
-    assert scrub.body("body", b"an answer") is None
+    assert redact.values("headers", headers) == {"x-ratelimit-[redacted:CANARY_KEY]": "5, 6"}
+    assert redact.record() == (Redaction(field="headers", variable="CANARY_KEY", count=2),)
+    assert redact.body("body", b"an answer") is None
 
 
 @every("said", WITHIN_BASE64)
@@ -155,14 +155,14 @@ def test_a_key_is_found_in_base64_wherever_it_stands_there(
     said: str, encode: Callable[[bytes], bytes], redactor: Redactor
 ) -> None:
     packed = encode(said.encode()).decode()
-    assert "[redacted:CANARY_KEY]" in redactor.scrubbed(packed)
-    assert redactor.scrubbing().body("body", packed.encode()) == "[redacted:CANARY_KEY]"
+    assert "[redacted:CANARY_KEY]" in redactor.redact(packed)
+    assert redactor.for_event().body("body", packed.encode()) == "[redacted:CANARY_KEY]"
 
 
 def test_a_body_without_a_key_stays_as_it_is(redactor: Redactor) -> None:
-    scrub = redactor.scrubbing()
-    assert scrub.body("body", rb'{"a": "\u0073k/ \\ ", "b": "' + KEY[:-1].encode() + b'"}') is None
-    assert scrub.record() == ()
+    redact = redactor.for_event()
+    assert redact.body("body", rb'{"a": "\u0073k/ \\ ", "b": "' + KEY[:-1].encode() + b'"}') is None
+    assert redact.record() == ()
 
 
 def event(**fields: Any) -> bytes:
@@ -199,26 +199,26 @@ def test_a_key_that_a_stream_brings_in_pieces_takes_the_body_with_it(
 ) -> None:
     body = b": begins\n\n" + b"".join(SPLIT[how])
     assert KEY.encode() not in body
-    assert redactor.scrubbing().body("body", body) == "[redacted:CANARY_KEY]"
+    assert redactor.for_event().body("body", body) == "[redacted:CANARY_KEY]"
 
 
 def test_a_key_that_was_read_takes_the_body_with_it(redactor: Redactor) -> None:
-    scrub = redactor.scrubbing()
-    scrub.text("text", KEY)
-    assert scrub.body("body", b"its pieces, one way or another") == "[redacted:CANARY_KEY]"
+    redact = redactor.for_event()
+    redact.text("text", KEY)
+    assert redact.body("body", b"its pieces, one way or another") == "[redacted:CANARY_KEY]"
 
 
 def test_a_key_in_a_header_takes_nothing_with_it(redactor: Redactor) -> None:
-    scrub = redactor.scrubbing()
-    scrub.values("headers", {"server": KEY})
-    assert scrub.body("body", b"an answer") is None
+    redact = redactor.for_event()
+    redact.values("headers", {"server": KEY})
+    assert redact.body("body", b"an answer") is None
 
 
-def test_every_problem_is_cleaned_with_all_that_it_says(redactor: Redactor) -> None:
+def test_every_problem_is_redacted_with_all_that_it_says(redactor: Redactor) -> None:
     error = InvalidInput(
         [Problem("a-code", f"a {KEY}", remedy=f"b {KEY}", field="models[0]"), Problem("other", "c")]
     )
-    assert [str(each) for each in redactor.cleaned(error).problems] == [
+    assert [str(each) for each in redactor.redact_error(error).problems] == [
         "models[0]: a [redacted:CANARY_KEY] (b [redacted:CANARY_KEY]) [a-code]", "c [other]",
     ]  # fmt: skip
 
@@ -228,8 +228,8 @@ def test_a_key_that_begins_like_another_one_leaves_nothing_of_it(
 ) -> None:
     monkeypatch.setenv("A_KEY", "sk-team-0123456789")
     monkeypatch.setenv("B_KEY", "sk-team-0123456789-0123")
-    scrub = Redactor(["A_KEY", "B_KEY"]).scrubbing()
-    said = scrub.text("text", "sk-team-0123456789-0123 sk-team-0123456789")
+    redact = Redactor(["A_KEY", "B_KEY"]).for_event()
+    said = redact.text("text", "sk-team-0123456789-0123 sk-team-0123456789")
     assert said == "[redacted:B_KEY] [redacted:A_KEY]"
 
 
@@ -239,10 +239,10 @@ def test_a_stand_in_for_a_key_is_left_alone_wherever_it_stands(
 ) -> None:
     monkeypatch.setenv("CANARY_KEY", value)
     redactor = Redactor(["CANARY_KEY", "NOT_SET_HERE"])
-    scrub = redactor.scrubbing()
-    assert scrub.text("text", f"say the word {value}") == f"say the word {value}"
-    assert scrub.body("body", value.encode()) is None
-    assert scrub.record() == ()
+    redact = redactor.for_event()
+    assert redact.text("text", f"say the word {value}") == f"say the word {value}"
+    assert redact.body("body", value.encode()) is None
+    assert redact.record() == ()
     assert redactor.too_short == ("CANARY_KEY",)
 
 
@@ -251,7 +251,7 @@ def test_a_key_in_a_stream_is_replaced_wherever_it_is_cut(how: str, redactor: Re
     text = f"kéy {FORMS[how]} is bad, s and sk are not, {KEY[:-1]}"
     for size in range(1, len(text) + 1):
         passed: list[str] = []
-        stream = redactor.streaming(passed.append)
+        stream = redactor.for_stream(passed.append)
         for start in range(0, len(text), size):
             stream.piece(text[start : start + size])
             assert KEY not in "".join(passed) and "" not in passed
@@ -269,7 +269,7 @@ def test_whatever_the_pieces_no_key_passes_and_text_without_one_passes_unaltered
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("CANARY_KEY", key)
         passed: list[str] = []
-        stream = Redactor(["CANARY_KEY"]).streaming(passed.append)
+        stream = Redactor(["CANARY_KEY"]).for_stream(passed.append)
     for piece in pieces:
         stream.piece(piece)
     stream.end()
@@ -286,7 +286,7 @@ def test_a_key_that_begins_like_another_one_leaves_nothing_of_it_in_a_stream(
     monkeypatch.setenv("A_KEY", short)
     monkeypatch.setenv("B_KEY", long)
     passed: list[str] = []
-    stream = Redactor(["A_KEY", "B_KEY"]).streaming(passed.append)
+    stream = Redactor(["A_KEY", "B_KEY"]).for_stream(passed.append)
     text = f"{long} {short} {short}-0, {short}-01"
     for start in range(0, len(text), size):
         stream.piece(text[start : start + size])
@@ -297,7 +297,7 @@ def test_a_key_that_begins_like_another_one_leaves_nothing_of_it_in_a_stream(
 
 def test_text_that_begins_no_key_is_passed_on_at_once(redactor: Redactor) -> None:
     passed: list[str] = []
-    stream = redactor.streaming(passed.append)
+    stream = redactor.for_stream(passed.append)
     for piece in ("The ", "sky i", "s blue s", "k", "y"):
         stream.piece(piece)
     assert passed == ["The ", "sky i", "s blue ", "sky"]
@@ -307,18 +307,18 @@ def test_a_text_of_the_length_of_the_shortest_key_is_searched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SHORT_KEY", "0123456789abcdef")
-    scrub = Redactor(["SHORT_KEY"]).scrubbing()
-    assert scrub.text("text", "0123456789ABCDEF") == "[redacted:SHORT_KEY]"
-    assert scrub.text("text", "0123456789abcde") == "0123456789abcde"
+    redact = Redactor(["SHORT_KEY"]).for_event()
+    assert redact.text("text", "0123456789ABCDEF") == "[redacted:SHORT_KEY]"
+    assert redact.text("text", "0123456789abcde") == "0123456789abcde"
 
 
 def test_a_text_that_held_no_key_before_is_remembered_for_itself_alone(redactor: Redactor) -> None:
     clean = f"x-{'y' * 40}"
     for _ in range(2):
-        scrub = redactor.scrubbing()
-        assert scrub.text("text", clean) == clean
-        assert scrub.text("text", f"{clean}{KEY}") == f"{clean}[redacted:CANARY_KEY]"
-        assert scrub.values("headers", {clean: KEY, "other": clean}) == {
+        redact = redactor.for_event()
+        assert redact.text("text", clean) == clean
+        assert redact.text("text", f"{clean}{KEY}") == f"{clean}[redacted:CANARY_KEY]"
+        assert redact.values("headers", {clean: KEY, "other": clean}) == {
             clean: "[redacted:CANARY_KEY]",
             "other": clean,
         }
@@ -329,9 +329,9 @@ def test_a_key_is_found_in_text_without_escapes_whatever_it_is_made_of(
     key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ODD_KEY", key)
-    scrub = Redactor(["ODD_KEY"]).scrubbing()
+    redact = Redactor(["ODD_KEY"]).for_event()
     said = "words that come before and others that come after it, with white space: "
-    assert scrub.text("text", f"{said}{key}{said}") == f"{said}[redacted:ODD_KEY]{said}"
+    assert redact.text("text", f"{said}{key}{said}") == f"{said}[redacted:ODD_KEY]{said}"
 
 
 @every("times", [1, 2, 9, 100_000])
@@ -341,9 +341,9 @@ def test_a_key_is_found_around_escaped_white_space_inside_escaped_white_space(
     times: int, inner: str, redactor: Redactor
 ) -> None:
     nested = r"\u00" * times + inner + "0a" * times
-    assert redactor.scrubbed(f"{KEY[:10]}{nested}{KEY[10:]}") == "[redacted:CANARY_KEY]"
+    assert redactor.redact(f"{KEY[:10]}{nested}{KEY[10:]}") == "[redacted:CANARY_KEY]"
     split = "\\u00" + nested + f"{ord(KEY[10]):02x}"  # within the escape of a character of the key
-    assert redactor.scrubbed(f"{KEY[:10]}{split}{KEY[11:]}") == "[redacted:CANARY_KEY]"
+    assert redactor.redact(f"{KEY[:10]}{split}{KEY[11:]}") == "[redacted:CANARY_KEY]"
 
 
 def _one_by_one(data: bytes) -> bytes:
@@ -381,8 +381,8 @@ def test_a_key_in_the_value_of_a_header_is_found_where_it_stands_alone(
     monkeypatch.setenv("GATEWAY_AUTH", value)
     redactor = Redactor(["GATEWAY_AUTH"])
     said = f"Incorrect key provided: {repeated}."
-    assert redactor.scrubbed(said) == "Incorrect key provided: [redacted:GATEWAY_AUTH]."
-    assert redactor.scrubbing().body("body", said.encode()) == "[redacted:GATEWAY_AUTH]"
+    assert redactor.redact(said) == "Incorrect key provided: [redacted:GATEWAY_AUTH]."
+    assert redactor.for_event().body("body", said.encode()) == "[redacted:GATEWAY_AUTH]"
 
 
 @pytest.mark.parametrize(
@@ -393,4 +393,4 @@ def test_an_ordinary_word_of_a_headers_value_is_no_key(
 ) -> None:
     monkeypatch.setenv("TITLE", value)
     said = "Evaluations of a company, in charset utf8 and plain text by its bearer x"
-    assert Redactor(["TITLE"]).scrubbed(said) == said
+    assert Redactor(["TITLE"]).redact(said) == said

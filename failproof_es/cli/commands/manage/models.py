@@ -153,9 +153,9 @@ def _reachable(entry: Model) -> list[str]:
             await provider.close()
 
     try:
-        return [redactor.scrubbed(name) for name in asyncio.run(list_names())]
+        return [redactor.redact(name) for name in asyncio.run(list_names())]
     except InvalidInput as error:
-        raise redactor.cleaned(error) from None
+        raise redactor.redact_error(error) from None
 
 
 def _installing() -> Iterator[ModelInstaller]:
