@@ -13,7 +13,7 @@ from failproof_es.shell_analysis.parse import shell
 from failproof_es.shell_analysis.parse.batching import CORES, MOST
 from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.reader import CommandReader
-from failproof_es.shell_analysis.safety.rules.data_stores import destroys_data
+from failproof_es.shell_analysis.safety.rules.data_stores import destroys_data, destroys_packages
 from failproof_es.shell_analysis.safety.rules.deletion import deletes_broadly, discards_work
 from failproof_es.shell_analysis.safety.rules.disks import formats_disk, overwrites_disk
 from failproof_es.shell_analysis.safety.rules.emptying import empties_broadly
@@ -40,32 +40,40 @@ from failproof_es.shell_analysis.safety.rules.writing import (
     writes_system_files,
 )
 from failproof_es.shell_analysis.safety.text import marks
-from failproof_es.shell_analysis.safety.verdict import SafetyReason, SafetyVerdict
+from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason, SafetyVerdict
 
 VERSION = "7"
 
-Rule = Callable[[ShellCommand], Iterator[SafetyReason]]
+Rule = Callable[[ShellCommand], Iterable[ReasonCode]]
+
+
+def _gives(code: ReasonCode, is_harmful: Callable[[ShellCommand], bool]) -> Rule:
+    """The rule that gives this code for every harmful command."""
+    return lambda command: (code,) if is_harmful(command) else ()
+
+
 RULES: tuple[Rule, ...] = (
-    deletes_broadly,
-    empties_broadly,
-    discards_work,
-    destroys_data,
-    formats_disk,
-    overwrites_disk,
-    writes_system_files,
-    writes_startup_files,
-    opens_rights,
-    grants_root,
-    changes_accounts,
+    _gives(ReasonCode.DELETE_BROAD, deletes_broadly),
+    _gives(ReasonCode.DELETE_BROAD, empties_broadly),
+    _gives(ReasonCode.DISCARD_WORK, discards_work),
+    _gives(ReasonCode.DATA_DESTROY, destroys_data),
+    _gives(ReasonCode.DELETE_BROAD, destroys_packages),
+    _gives(ReasonCode.DISK_FORMAT, formats_disk),
+    _gives(ReasonCode.DISK_OVERWRITE, overwrites_disk),
+    _gives(ReasonCode.SYSTEM_FILE_WRITE, writes_system_files),
+    _gives(ReasonCode.STARTUP_FILE_WRITE, writes_startup_files),
+    _gives(ReasonCode.PERM_BROAD, opens_rights),
+    _gives(ReasonCode.SETUID, grants_root),
+    _gives(ReasonCode.ACCOUNT_CHANGE, changes_accounts),
     runs_unknown_program,
     runs_unknown_code,
-    opens_reverse_shell,
-    sends_secrets,
-    forks_for_ever,
-    exhausts,
-    kills_all,
-    halts_system,
-    takes_guards_away,
+    _gives(ReasonCode.REVERSE_SHELL, opens_reverse_shell),
+    _gives(ReasonCode.EXFILTRATE, sends_secrets),
+    _gives(ReasonCode.FORK_BOMB, forks_for_ever),
+    _gives(ReasonCode.EXHAUST, exhausts),
+    _gives(ReasonCode.KILL_ALL, kills_all),
+    _gives(ReasonCode.SYSTEM_HALT, halts_system),
+    _gives(ReasonCode.SECURITY_OFF, takes_guards_away),
     does_harm_itself,
 )
 
@@ -100,11 +108,10 @@ def _judge_part(commands: Sequence[str]) -> list[SafetyVerdict]:
 
 def _reasons(commands: Sequence[ShellCommand]) -> Iterator[SafetyReason]:
     for command in commands:
-        for rule in RULES:
-            reasons = tuple(rule(command))
-            if reasons and rule is sends_secrets and _has_fuller_reading(command, commands):
-                continue
-            yield from reasons
+        codes = {code: None for rule in RULES for code in rule(command)}
+        for code in codes:
+            if code is not ReasonCode.EXFILTRATE or not _has_fuller_reading(command, commands):
+                yield SafetyReason(code, command.display_text)
 
 
 def _has_fuller_reading(command: ShellCommand, commands: Sequence[ShellCommand]) -> bool:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.confirmation import consents_in_advance
 from failproof_es.shell_analysis.safety.text import marks
-from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 
 _SQL_CLIENTS = frozenset(
     {"mysql", "mariadb", "psql", "sqlite3", "sqlcmd", "cockroach", "clickhouse-client", "duckdb",
@@ -69,26 +67,28 @@ _TOOLS: dict[str, re.Pattern[str]] = {
 }
 
 
-def destroys_data(command: ShellCommand) -> Iterator[SafetyReason]:
-    """The reasons if the command deletes a database, container, cluster, bucket or essential
-    package."""
+def destroys_data(command: ShellCommand) -> bool:
+    """Whether the command deletes a database, container, cluster or bucket."""
     argument_text = " ".join(command.arguments)
     harmless = command.has("", "--dry-run", "--dryrun", "--help") or "--dry-run=" in argument_text
     if command.name in _SQL_CLIENTS:
         text = marks.plain(f"{argument_text}\n{command.feed.text or ''}")
         if _SQL_LOSS.search(text) or _UPDATE_ALL.search(text):
-            yield SafetyReason(ReasonCode.DATA_DESTROY, command.display_text)
+            return True
     if consents_in_advance(command):
         argument_text += " --force"  # nobody is asked
     pattern = _TOOLS.get(command.name)
     if command.name == "docker" and command.arguments[:1] == ("compose",):
         pattern = _TOOLS["docker-compose"]
-    if pattern and not harmless and pattern.search(marks.abbreviate(argument_text, 4096)):
-        yield SafetyReason(ReasonCode.DATA_DESTROY, command.display_text)
-    if _destroys_packages(command):
-        yield SafetyReason(ReasonCode.DELETE_BROAD, command.display_text)
+    if pattern is None or harmless:
+        return False
+    return bool(pattern.search(marks.abbreviate(argument_text, 4096)))
 
 
+_PACKAGE_MANAGERS = frozenset({"apt", "apt-get", "aptitude", "yum", "dnf", "zypper", "dpkg", "rpm",
+                               "apk", "pacman", "pkg"})  # fmt: skip
+_REMOVALS = frozenset({"remove", "purge", "erase", "autoremove", "del", "delete", "--purge", "-P",
+                       "-r", "-e", "--remove", "-R", "-Rs", "-Rns", "-Rdd", "--erase"})  # fmt: skip
 _ESSENTIAL = re.compile(
     r"(libc6|glibc|bash|coreutils|systemd|sudo|linux-image\S*|linux-generic|kernel\S*|apt|dpkg|yum"
     r"|dnf|rpm|python3?|grub\S*|openssh-server|util-linux|init|e2fsprogs|login|passwd|base-files"
@@ -96,23 +96,9 @@ _ESSENTIAL = re.compile(
 )
 
 
-def _destroys_packages(command: ShellCommand) -> bool:
+def destroys_packages(command: ShellCommand) -> bool:
     """Whether the command removes essential packages or all packages."""
-    if command.name not in (
-        "apt",
-        "apt-get",
-        "aptitude",
-        "yum",
-        "dnf",
-        "zypper",
-        "dpkg",
-        "rpm",
-        "apk",
-        "pacman",
-        "pkg",
-    ):
+    if command.name not in _PACKAGE_MANAGERS:
         return False
-    verbs = {"remove", "purge", "erase", "autoremove", "del", "delete", "--purge", "-P", "-r", "-e",
-             "--remove", "-R", "-Rs", "-Rns", "-Rdd", "--erase"}  # fmt: skip
-    removes = not verbs.isdisjoint(command.arguments)
+    removes = not _REMOVALS.isdisjoint(command.arguments)
     return removes and any(_ESSENTIAL.fullmatch(marks.plain(word)) for word in command.operands)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from failproof_es.shell_analysis.safety.commands import ShellCommand
@@ -15,7 +14,6 @@ from failproof_es.shell_analysis.safety.files.find_command import (
 )
 from failproof_es.shell_analysis.safety.files.places import Extent, extent, locate
 from failproof_es.shell_analysis.safety.text import marks
-from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 
 DELETERS = frozenset(
     {"rm", "unlink", "srm", "shred", "wipe", "scrub", "rimraf", "grm", "gshred", "gunlink",
@@ -37,23 +35,19 @@ _IMMOVABLE = {Extent.ROOT, Extent.SYSTEM, Extent.HOME}
 _GUARDABLE = {Extent.CURRENT, Extent.PERSONAL, Extent.PARENT}
 
 
-def deletes_broadly(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A reason if the command deletes the system, a home, all of a directory, or unknown operands.
+def deletes_broadly(command: ShellCommand) -> bool:
+    """Whether the command deletes the system, a home, all of a directory, or unknown operands.
 
     Moving such a place away or replacing it by `rsync --delete` counts, too.
     """
+    if command.name == "crontab":
+        return command.has("r") or _replaces_crontab(command)
+    if command.name in ("tar", "zip", "7z"):
+        moves = any(word in ("--remove-files", "-m", "-sdel") for word in command.arguments)
+        return moves and any(_is_broad(path, command) for path in command.operands)
     usual = _as_usual_program(command)
-    if usual is not command and any((*_judge_deletion(usual), *_judge_moving(usual))):
-        yield _broad_reason(command)
-    yield from _judge_deletion(command)
-    yield from _judge_find(command)
-    yield from _judge_moving(command)
-    yield from _judge_mirroring(command)
-    if command.name == "crontab" and (command.has("r") or _replaces_crontab(command)):
-        yield _broad_reason(command)
-    packs = command.name in ("tar", "zip", "7z")
-    if packs and any(word in ("--remove-files", "-m", "-sdel") for word in command.arguments):
-        yield from (_broad_reason(command) for path in command.operands if _is_broad(path, command))
+    judges = (_deletes_operands, _deletes_by_find, _moves_away, _mirrors_over)
+    return any(judge(usual) for judge in judges)
 
 
 def _as_usual_program(command: ShellCommand) -> ShellCommand:
@@ -68,12 +62,11 @@ def _as_usual_program(command: ShellCommand) -> ShellCommand:
     return command
 
 
-def _judge_deletion(command: ShellCommand) -> Iterator[SafetyReason]:
+def _deletes_operands(command: ShellCommand) -> bool:
     if command.name not in DELETERS:
-        return
+        return False
     if command.has("", "--no-preserve-root"):
-        yield _broad_reason(command)
-        return
+        return True
     for path in command.operands_without(_VALUED.get(command.name, "")):
         path_extent = extent(path, command.cwd)
         guarded = (command.interactive or _asks_before_each(command)) and not consents_in_advance(
@@ -83,10 +76,9 @@ def _judge_deletion(command: ShellCommand) -> Iterator[SafetyReason]:
         guardable = path_extent in _GUARDABLE or may_be_many
         if path_extent is Extent.NARROW or (guarded and guardable):
             continue
-        if path_extent is Extent.DEVICE and command.name not in ("rm", "unlink"):
-            continue
-        yield _broad_reason(command)
-        return
+        if path_extent is not Extent.DEVICE or command.name in ("rm", "unlink"):
+            return True
+    return False
 
 
 def _asks_before_each(command: ShellCommand) -> bool:
@@ -103,9 +95,9 @@ def _asks_before_each(command: ShellCommand) -> bool:
     return asks
 
 
-def _judge_find(command: ShellCommand) -> Iterator[SafetyReason]:
+def _deletes_by_find(command: ShellCommand) -> bool:
     if command.name not in ("find", "gfind"):
-        return
+        return False
     deletes = "-delete" in command.arguments
     runs = [
         command.arguments[at + 1].rpartition("/")[2]
@@ -117,27 +109,17 @@ def _judge_find(command: ShellCommand) -> Iterator[SafetyReason]:
         )
     ]
     if not deletes and not DELETERS.intersection(runs):
-        return
+        return False
     narrow = find_is_narrow(command.arguments)
     spared = find_spares_start(command.arguments)
     for start in find_starts(command.arguments):
         if spared and extent(below(start), command.cwd) is Extent.NARROW:
             continue
         start_extent = extent(start, command.cwd)
-        top_only = locate(start, command.cwd).parts in (
-            ("tmp",),
-            ("home",),
-            ("var", "log"),
-            ("mnt",),
-        )
-        harmless = (
-            start_extent in (Extent.NARROW, Extent.CURRENT, Extent.PARENT, Extent.HOME) or top_only
-        )
-        harmless = harmless or start_extent in (Extent.PERSONAL,) or _is_state(start, command)
-        if (narrow and harmless) or start_extent is Extent.NARROW:
-            continue
-        yield _broad_reason(command)
-        return
+        harmless = start_extent in _GUARDABLE | {Extent.HOME} or _is_state(start, command)
+        if start_extent is not Extent.NARROW and not (narrow and harmless):
+            return True
+    return False
 
 
 def _replaces_crontab(command: ShellCommand) -> bool:
@@ -158,99 +140,88 @@ def _replaces_crontab(command: ShellCommand) -> bool:
 def _is_state(start: str, command: ShellCommand) -> bool:
     """Whether some files under `start` may be deleted without harm: `/var/cache`, `/opt`, ..."""
     parts = locate(start, command.cwd).parts
+    if parts in (("tmp",), ("home",), ("mnt",)):
+        return True
     return parts[:1] in (("opt",), ("srv",), ("media",), ("run",)) or (
         parts[:1] == ("var",) and len(parts) > 1 and parts[1] not in ("lib", "db")
     )
 
 
-def _judge_moving(command: ShellCommand) -> Iterator[SafetyReason]:
+def _moves_away(command: ShellCommand) -> bool:
     if command.name == "trash":
-        if any(extent(path, command.cwd) in _IMMOVABLE for path in command.operands):
-            yield _broad_reason(command)
-        return
+        return any(extent(path, command.cwd) in _IMMOVABLE for path in command.operands)
     if command.name not in ("mv", "gmv"):
-        return
+        return False
     operands = command.operands_without("tS")
-    if operands and operands[-1] == "/dev/null":
-        yield _broad_reason(command)
-        return
-    for path in operands[:-1]:
-        path_extent = extent(path, command.cwd)
-        if path_extent in _IMMOVABLE and not _is_backup(path, operands[-1]):
-            yield _broad_reason(command)
-            return
+    return operands[-1:] == ["/dev/null"] or any(
+        extent(path, command.cwd) in _IMMOVABLE and not _is_backup(path, operands[-1])
+        for path in operands[:-1]
+    )
 
 
 def _is_backup(source: str, target: str) -> bool:
     return target.startswith(source) and target[len(source) :][:1] in (".", "-", "_", "~")
 
 
-def _judge_mirroring(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A reason if `rsync --delete` copies into a broad place, or from `/dev/null`."""
+def _mirrors_over(command: ShellCommand) -> bool:
+    """Whether `rsync --delete` copies into a broad place, or from `/dev/null`."""
     if command.name != "rsync" or not any(word.startswith("--del") for word in command.arguments):
-        return
+        return False
     operands = command.operands_without("ef")
-    if len(operands) >= 2 and _is_broad(operands[-1].rpartition(":")[2], command):
-        if extent(operands[-1].rpartition(":")[2], command.cwd) is not Extent.CURRENT:
-            yield _broad_reason(command)
-    elif len(operands) >= 2 and operands[0] == "/dev/null":
-        yield _broad_reason(command)
+    if len(operands) < 2:
+        return False
+    target = operands[-1].rpartition(":")[2]
+    if _is_broad(target, command):
+        return extent(target, command.cwd) is not Extent.CURRENT
+    return operands[0] == "/dev/null"
 
 
 def _is_broad(path: str, command: ShellCommand) -> bool:
     return extent(path, command.cwd) not in (Extent.NARROW, Extent.DEVICE)
 
 
-def _broad_reason(command: ShellCommand) -> SafetyReason:
-    return SafetyReason(ReasonCode.DELETE_BROAD, command.display_text)
-
-
-def discards_work(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A reason if the command irrevocably loses work that version control would have kept."""
-    if command.name in DELETERS and any(
-        locate(path, command.cwd).parts[-1:] == (".git",) for path in command.operands
-    ):
-        yield SafetyReason(ReasonCode.DISCARD_WORK, command.display_text)
+def discards_work(command: ShellCommand) -> bool:
+    """Whether the command irrevocably loses work that version control would have kept."""
+    if command.name in DELETERS:
+        places = [locate(path, command.cwd) for path in command.operands]
+        return any(place.parts[-1:] == (".git",) for place in places)
     if command.name != "git":
-        return
+        return False
     words = _skip_options(command.arguments)
     rest = ShellCommand("git", tuple(words[1:]))
     match words[:1]:
         case ["push"]:
-            bad = rest.has("fd", "--force", "--mirror", "--delete", "--prune") or any(
+            forces = rest.has("fd", "--force", "--mirror", "--delete", "--prune") or any(
                 word.startswith(("+", ":")) and len(word) > 1 for word in rest.operands
             )
-            bad = bad and not rest.has("n", "--dry-run")
+            return forces and not rest.has("n", "--dry-run")
         case ["reset"]:
-            bad = rest.has("", "--hard", "--merge")
+            return rest.has("", "--hard", "--merge")
         case ["clean"]:
             asks = rest.has("i", "--interactive") and not consents_in_advance(command)
-            bad = rest.has("fi", "--force", "--interactive") and not (
+            return rest.has("fi", "--force", "--interactive") and not (
                 asks or rest.has("n", "--dry-run")
             )
         case ["checkout" | "restore"]:
-            bad = any(word in (".", "*", marks.STAR, ":/") for word in rest.operands) and not (
-                rest.has("S", "--staged") and not rest.has("W", "--worktree")
-            )
-            bad = bad or (words[0] == "checkout" and rest.has("f", "--force"))
+            everything = any(word in (".", "*", marks.STAR, ":/") for word in rest.operands)
+            in_index = rest.has("S", "--staged") and not rest.has("W", "--worktree")
+            forces = words[0] == "checkout" and rest.has("f", "--force")
+            return (everything and not in_index) or forces
         case ["branch"]:
-            bad = rest.has("D") or (rest.has("d", "--delete") and rest.has("f", "--force"))
+            return rest.has("D") or (rest.has("d", "--delete") and rest.has("f", "--force"))
         case ["stash"]:
-            bad = rest.operands[:1] in (("clear",), ("drop",))
+            return rest.operands[:1] in (("clear",), ("drop",))
         case ["reflog"]:
-            bad = rest.operands[:1] in (("expire",), ("delete",))
+            return rest.operands[:1] in (("expire",), ("delete",))
         case ["update-ref"]:
-            bad = rest.has("d")
+            return rest.has("d")
         case ["filter-branch" | "filter-repo"]:
-            bad = True
+            return True
         case ["gc" | "prune"]:
-            bad = any(word in ("--prune=now", "--prune=all") for word in rest.arguments)
+            return any(word in ("--prune=now", "--prune=all") for word in rest.arguments)
         case ["worktree" | "submodule"]:
-            bad = rest.has("f", "--force") and rest.operands[:1] in (("remove",), ("deinit",))
-        case _:
-            bad = False
-    if bad:
-        yield SafetyReason(ReasonCode.DISCARD_WORK, command.display_text)
+            return rest.has("f", "--force") and rest.operands[:1] in (("remove",), ("deinit",))
+    return False
 
 
 def _skip_options(arguments: tuple[str, ...]) -> list[str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.places import is_disk
 from failproof_es.shell_analysis.safety.rules.writing import written_paths
 from failproof_es.shell_analysis.safety.text import marks
-from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 
 _MAKERS = re.compile(
     r"mkfs(\..+)?|mke2fs|mkdosfs|mkntfs|mkswap|newfs(_\w+)?|mkudffs|mkreiserfs|format"
@@ -31,21 +30,23 @@ def _mentions(pattern: str) -> Callable[[ShellCommand], bool]:
 
 
 _FORMATTERS: dict[str, Callable[[ShellCommand], bool]] = {
+    **dict.fromkeys(
+        ("cfdisk", "cgdisk", "pvcreate", "sg_format", "sg_sanitize", "blkdiscard", "growfs"),
+        _any_disk,
+    ),
+    **dict.fromkeys(
+        ("lvremove", "vgremove", "pvremove", "flash_erase", "flash_eraseall"),
+        lambda c: bool(c.operands),
+    ),
     "fdisk": lambda c: _any_disk(c) and not c.has("ls", "--list"),
     "sfdisk": lambda c: _any_disk(c)
     and not c.has("ldVsg", "--list", "--dump", "--verify", "--show-size", "--json"),
-    "cfdisk": _any_disk,
     "gdisk": lambda c: _any_disk(c) and not c.has("l"),
-    "cgdisk": _any_disk,
     "sgdisk": lambda c: _any_disk(c) and not (c.has("piv") and not c.has("ZzodnGg", "--zap-all")),
     "parted": lambda c: _any_disk(c)
     and bool(re.search(r"mklabel|mktable|mkpart|\brm\b|resizepart|mkfs", " ".join(c.arguments))),
     "wipefs": lambda c: c.has("aof", "--all", "--offset", "--force") and not c.has("n", "--no-act"),
     "cryptsetup": _mentions(r"luksFormat|\berase\b|luksErase|reencrypt|luksKillSlot|luksRemoveKey"),
-    "lvremove": lambda c: bool(c.operands),
-    "vgremove": lambda c: bool(c.operands),
-    "pvremove": lambda c: bool(c.operands),
-    "pvcreate": _any_disk,
     "vgreduce": _mentions("removemissing|--all"),
     "lvm": _starts("lvremove", "vgremove", "pvremove", "pvcreate"),
     "dmsetup": _starts("remove_all", "wipe_table"),
@@ -58,18 +59,11 @@ _FORMATTERS: dict[str, Callable[[ShellCommand], bool]] = {
     "nvme": _starts("format", "sanitize", "write-zeroes", "delete-ns"),
     "hdparm": _mentions(r"--security-(erase|set-pass)|--trim-sector|--make-bad|--write-sector"
                         r"|--repair-sector|--dco-restore|--fwdownload"),
-    "sg_format": _any_disk,
-    "sg_sanitize": _any_disk,
-    "blkdiscard": _any_disk,
     "badblocks": lambda c: c.has("w") and _any_disk(c),
     "debugfs": lambda c: c.has("w"),
     "flashrom": lambda c: c.has("wE"),
-    "flash_erase": lambda c: bool(c.operands),
-    "flash_eraseall": lambda c: bool(c.operands),
-    "mtd": _starts("erase", "write"),
-    "mtd_debug": _starts("erase", "write"),
+    **dict.fromkeys(("mtd", "mtd_debug"), _starts("erase", "write")),
     "efibootmgr": lambda c: c.has("B"),
-    "growfs": _any_disk,
     "tune2fs": lambda c: c.has("O") and _any_disk(c),
     "xfs_repair": lambda c: c.has("L"),
     "multipath": lambda c: c.has("F"),
@@ -80,15 +74,13 @@ _FORMATTERS: dict[str, Callable[[ShellCommand], bool]] = {
 _WIPERS = frozenset({"shred", "gshred", "wipe", "scrub", "srm", "nwipe", "dban"})
 
 
-def formats_disk(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A reason if the command creates a file system, partition table or volume where data may
-    be."""
+def formats_disk(command: ShellCommand) -> bool:
+    """Whether the command creates a file system, partition table or volume where data may be."""
     made = _MAKERS.fullmatch(command.name) and not command.has("nNV", "--help", "--version")
     if made and _makes_on_device(command):
-        yield SafetyReason(ReasonCode.DISK_FORMAT, command.display_text)
+        return True
     rule = _FORMATTERS.get(command.name)
-    if rule is not None and rule(command):
-        yield SafetyReason(ReasonCode.DISK_FORMAT, command.display_text)
+    return rule is not None and rule(command)
 
 
 def _makes_on_device(command: ShellCommand) -> bool:
@@ -98,10 +90,9 @@ def _makes_on_device(command: ShellCommand) -> bool:
     return any(is_disk(path, command.cwd) or not marks.is_known(path) for path in paths)
 
 
-def overwrites_disk(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A reason if the command writes directly to a device."""
+def overwrites_disk(command: ShellCommand) -> bool:
+    """Whether the command writes directly to a device."""
     paths = written_paths(command)
     if command.name in _WIPERS:
         paths += command.operands_without("nspbDX")
-    if any(is_disk(path, command.cwd) for path in paths):
-        yield SafetyReason(ReasonCode.DISK_OVERWRITE, command.display_text)
+    return any(is_disk(path, command.cwd) for path in paths)

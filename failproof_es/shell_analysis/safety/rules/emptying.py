@@ -6,13 +6,10 @@ Emptying a file is as bad as deleting it, so the same places count. In addition,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.file_operands import emptied_operands
 from failproof_es.shell_analysis.safety.files.places import Extent, extent
 from failproof_es.shell_analysis.safety.text import marks
-from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 
 _ONE_FILE = frozenset({Extent.PERSONAL, Extent.SECRET})
 """Places where the loss of one file counts; files of the system have another reason code."""
@@ -20,8 +17,8 @@ _SILENT = frozenset({"", ":", "true"})
 _REPLACES = frozenset({"tee", "sponge"})
 
 
-def empties_broadly(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A reason if the command empties many files or a personal one, such as `truncate -s 0 *`,
+def empties_broadly(command: ShellCommand) -> bool:
+    """Whether the command empties many files or a personal one, such as `truncate -s 0 *`,
     `for f in *; do >"$f"; done`, `cp /dev/null ~/.ssh/id_rsa`."""
     replaced = [redirection.target for redirection in command.redirections if redirection.empties]
     emptied = emptied_operands(command)
@@ -30,9 +27,7 @@ def empties_broadly(command: ShellCommand) -> Iterator[SafetyReason]:
     elif command.name in _SILENT or "/dev/null" in command.arguments:
         replaced, emptied = [], replaced + emptied
     many = any(_reaches_many(path, command.cwd) for path in [*replaced, *emptied])
-    one = any(extent(path, command.cwd) in _ONE_FILE for path in emptied)
-    if many or one:
-        yield SafetyReason(ReasonCode.DELETE_BROAD, command.display_text)
+    return many or any(extent(path, command.cwd) in _ONE_FILE for path in emptied)
 
 
 def _reaches_many(path: str, cwd: str) -> bool:

@@ -20,22 +20,22 @@ from failproof_es.shell_analysis.safety.text.makefiles import (
     reads_standard_input,
 )
 from failproof_es.shell_analysis.safety.text.output import taint
-from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
+from failproof_es.shell_analysis.safety.verdict import ReasonCode
 from failproof_es.shell_analysis.safety.wrapping.wrappers import SHELLS, assigned
 
 
-def runs_unknown_program(command: ShellCommand) -> Iterator[SafetyReason]:
+def runs_unknown_program(command: ShellCommand) -> Iterator[ReasonCode]:
     """The reasons if a command's name, script or program input is unknown, remote or decoded."""
     yield from _judge_loading(command)
     if command.name == "=" or not command.name:
         return
     if not marks.is_known(command.path):
-        yield from _reasons_by_origin(_name_origin(command), command)
+        yield from _codes_by_origin(_name_origin(command))
     elif not marks.GLOBS.isdisjoint(command.path):
-        yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.display_text)
+        yield ReasonCode.DYNAMIC_COMMAND
     content = command.files.get(key(command.path, command.cwd), "")
     if "/" in command.path and (taints := marks.taints(content)):
-        yield from _reasons_by_origin(taints, command)
+        yield from _codes_by_origin(taints)
     yield from _judge_script_file(command)
     yield from _judge_input(command)
 
@@ -51,22 +51,22 @@ def _name_origin(command: ShellCommand) -> str:
     return taints or marks.ANY
 
 
-def _reasons_by_origin(taints: str, command: ShellCommand) -> Iterator[SafetyReason]:
+def _codes_by_origin(taints: str) -> Iterator[ReasonCode]:
     if marks.REMOTE in taints:
-        yield SafetyReason(ReasonCode.REMOTE_EXEC, command.display_text)
+        yield ReasonCode.REMOTE_EXEC
     if marks.DECODED in taints:
-        yield SafetyReason(ReasonCode.DECODED_EXEC, command.display_text)
+        yield ReasonCode.DECODED_EXEC
     if marks.REMOTE not in taints and marks.DECODED not in taints and taints != marks.GENERATED:
-        yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.display_text)
+        yield ReasonCode.DYNAMIC_COMMAND
 
 
-def _judge_script_file(command: ShellCommand) -> Iterator[SafetyReason]:
+def _judge_script_file(command: ShellCommand) -> Iterator[ReasonCode]:
     """The reasons if a shell, an interpreter or `make` runs a file whose text is unknown, remote or
     decoded."""
     if command.name in MAKES:
         for text in makefile_texts(command):
             if taints := marks.taints(text):
-                yield from _reasons_by_origin(taints, command)
+                yield from _codes_by_origin(taints)
         return
     runs = command.name in SHELLS or command.name in (".", "source")
     if not runs and (language(command.name) is None or language(command.name) == "awk"):
@@ -77,12 +77,12 @@ def _judge_script_file(command: ShellCommand) -> Iterator[SafetyReason]:
         content = command.files.get(key(path, command.cwd), "")
         taints = marks.taints(content + path)
         if taints or (path.startswith("/dev/fd/") and not marks.is_known(content)):
-            yield from _reasons_by_origin(taints or marks.ANY, command)
+            yield from _codes_by_origin(taints or marks.ANY)
         elif path.startswith(("/dev/tcp/", "http://", "https://")):
-            yield SafetyReason(ReasonCode.REMOTE_EXEC, command.display_text)
+            yield ReasonCode.REMOTE_EXEC
 
 
-def _judge_input(command: ShellCommand) -> Iterator[SafetyReason]:
+def _judge_input(command: ShellCommand) -> Iterator[ReasonCode]:
     """The reasons if a shell or an interpreter reads an unknown program from standard input."""
     if command.name in SHELLS:
         takes = (not command.operands and not command.has("c")) or command.has("s")
@@ -104,26 +104,24 @@ def _judge_input(command: ShellCommand) -> Iterator[SafetyReason]:
         taints = marks.taints(feed.text)
         ruleless = command.name in MAKES and marks.ANY in feed.text and ":" not in feed.text
         if (taints and taints != marks.GENERATED) or ruleless:
-            yield from _reasons_by_origin(taints or marks.ANY, command)
+            yield from _codes_by_origin(taints or marks.ANY)
     elif feed.upstream:
         taints = taint(feed.upstream)
         local = feed.path is not None or all(c.name in ("cat", "tee", "pv") for c in feed.upstream)
         keeps_table = command.name == "crontab" and any(c.name == "crontab" for c in feed.upstream)
         if marks.REMOTE in taints or marks.DECODED in taints:
-            yield from _reasons_by_origin(taints, command)
+            yield from _codes_by_origin(taints)
         elif not local and not keeps_table:
-            yield from _reasons_by_origin(marks.ANY, command)
+            yield from _codes_by_origin(marks.ANY)
 
 
-def _judge_loading(command: ShellCommand) -> Iterator[SafetyReason]:
+def _judge_loading(command: ShellCommand) -> Iterator[ReasonCode]:
     """The reasons for loaded code: kernel modules, preloaded libraries, Windows programs that run
     remote code."""
-    if command.name in ("insmod", "kldload", "kextload"):
-        yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.display_text)
-    if _preloads(command):
-        yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.display_text)
+    if command.name in ("insmod", "kldload", "kextload") or _preloads(command):
+        yield ReasonCode.DYNAMIC_COMMAND
     if command.name in ("mshta", "regsvr32", "rundll32", "certutil"):
-        yield SafetyReason(ReasonCode.REMOTE_EXEC, command.display_text)
+        yield ReasonCode.REMOTE_EXEC
 
 
 _SETTERS = frozenset({"=", "export", "declare", "typeset", "readonly", "local"})
@@ -166,16 +164,16 @@ _DECODES = re.compile(
 )
 
 
-def runs_unknown_code(command: ShellCommand) -> Iterator[SafetyReason]:
+def runs_unknown_code(command: ShellCommand) -> Iterator[ReasonCode]:
     """The reasons if a program in another language runs code that it downloads or decodes."""
     code = program_text(command)
     if not code or language(command.name) == "awk":
         return
     if command.name in ("pwsh", "powershell") and command.has("", "-enc", "-EncodedCommand"):
-        yield SafetyReason(ReasonCode.DECODED_EXEC, command.display_text)
+        yield ReasonCode.DECODED_EXEC
     if not _EVALUATES.search(code):
         return
     if reads_network(code):
-        yield SafetyReason(ReasonCode.REMOTE_EXEC, command.display_text)
+        yield ReasonCode.REMOTE_EXEC
     if _DECODES.search(code):
-        yield SafetyReason(ReasonCode.DECODED_EXEC, command.display_text)
+        yield ReasonCode.DECODED_EXEC

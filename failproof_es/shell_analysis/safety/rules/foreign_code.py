@@ -14,7 +14,7 @@ from failproof_es.shell_analysis.safety.files.places import Extent, extent, is_d
 from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.text.code import language, literals, program_text
 from failproof_es.shell_analysis.safety.text.output import listing
-from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
+from failproof_es.shell_analysis.safety.verdict import ReasonCode
 
 _DELETES = re.compile(
     r"rmtree|remove_tree|\brm_rf?\b|rm_r\b|rmSync|rmdirSync|rmdir|removedirs|\bunlink\w*|os\.remove"
@@ -57,7 +57,7 @@ _PATTERN = re.compile(r"(?<![\w)\]'\"])/(?:[^/\n\\]|\\.)*/")
 _GLOB = str.maketrans({"*": marks.STAR, "?": marks.QUESTION})
 
 
-def does_harm_itself(command: ShellCommand) -> Iterator[SafetyReason]:
+def does_harm_itself(command: ShellCommand) -> Iterator[ReasonCode]:
     """The reasons that a program in another language gives by its calls, its literal paths and its
     input paths."""
     code = program_text(command)
@@ -77,16 +77,16 @@ def does_harm_itself(command: ShellCommand) -> Iterator[SafetyReason]:
     if broad and (
         _DELETES.search(code) or (_EMPTIES.search(code) and _reaches_many(code, input_extents))
     ):
-        yield SafetyReason(ReasonCode.DELETE_BROAD, command.display_text)
+        yield ReasonCode.DELETE_BROAD
     if _WRITES.search(code):
         if any(is_disk(path) for path in paths if path.startswith("/")):
-            yield SafetyReason(ReasonCode.DISK_OVERWRITE, command.display_text)
+            yield ReasonCode.DISK_OVERWRITE
         if any(is_system(path) for path in paths if path.startswith("/") and len(path) > 1):
-            yield SafetyReason(ReasonCode.SYSTEM_FILE_WRITE, command.display_text)
+            yield ReasonCode.SYSTEM_FILE_WRITE
     if broad and _CHMODS.search(code) and _OPEN_MODE.search(code):
-        yield SafetyReason(ReasonCode.PERM_BROAD, command.display_text)
+        yield ReasonCode.PERM_BROAD
     if _BECOMES_ROOT.search(code) or (_CHMODS.search(code) and _SET_USER_MODE.search(code)):
-        yield SafetyReason(ReasonCode.SETUID, command.display_text)
+        yield ReasonCode.SETUID
 
 
 _SHORT = frozenset({marks.HOME, "~", "..", ".", marks.STAR})

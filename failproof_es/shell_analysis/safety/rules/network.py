@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.places import (
@@ -15,7 +14,6 @@ from failproof_es.shell_analysis.safety.files.places import (
 from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.text.code import language, literals, program_text
 from failproof_es.shell_analysis.safety.text.output import DUMPERS, taint
-from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 from failproof_es.shell_analysis.safety.wrapping.wrappers import SHELLS
 
 _NETCATS = frozenset({"nc", "ncat", "netcat", "nc.openbsd", "nc.traditional", "cryptcat", "pwncat"})
@@ -32,13 +30,8 @@ _CODE_SHELLS = re.compile(
 )
 
 
-def opens_reverse_shell(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A reason if the command gives a shell a network connection as its input or output."""
-    if _is_reverse_shell(command):
-        yield SafetyReason(ReasonCode.REVERSE_SHELL, command.display_text)
-
-
-def _is_reverse_shell(command: ShellCommand) -> bool:
+def opens_reverse_shell(command: ShellCommand) -> bool:
+    """Whether the command gives a shell a network connection as its input or output."""
     name = command.name
     connected = [r for r in command.redirections if _NETWORK_FILE.search(r.target)]
     if connected:
@@ -108,14 +101,8 @@ _PIPED = frozenset(
 )
 
 
-def sends_secrets(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A reason if credentials, histories or whole disks reach a program that sends over the
-    network."""
-    if _sends(command):
-        yield SafetyReason(ReasonCode.EXFILTRATE, command.display_text)
-
-
-def _sends(command: ShellCommand) -> bool:
+def sends_secrets(command: ShellCommand) -> bool:
+    """Whether credentials, histories or whole disks reach a program that sends over the network."""
     name = command.name
     fed = taint(command.feed.upstream) + marks.taints(command.feed.text or "")
     if command.feed.path and is_secret(command.feed.path, command.cwd):

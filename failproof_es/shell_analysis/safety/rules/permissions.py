@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.find_command import reaches_all, reaches_deep
@@ -17,7 +16,6 @@ from failproof_es.shell_analysis.safety.files.places import (
 )
 from failproof_es.shell_analysis.safety.rules.containers import has_the_host
 from failproof_es.shell_analysis.safety.text import marks
-from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 
 _SYMBOLIC = re.compile(r"[ugoa]*([-+=][rwxXst]*)+(,[ugoa]*([-+=][rwxXst]*)+)*")
 _OCTAL = re.compile(r"[-+=]?0*([0-7]{1,4})")
@@ -29,30 +27,27 @@ _SERVED = re.compile(r"/(srv|opt|mnt|media|var/(www|cache))(/.*)?")
 _OPEN_SAFELY = re.compile(r"/(tmp|srv|opt|mnt|media|home|var/(www|tmp|cache))(/.*)?")
 
 
-def opens_rights(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A reason if a command gives everybody write access, or the owner no access, beyond the user's
+def opens_rights(command: ShellCommand) -> bool:
+    """Whether a command gives everybody write access, or the owner no access, beyond the user's
     own files."""
     match command.name:
         case "chmod" | "gchmod":
-            bad = _chmod_is_broad(command)
+            return _chmod_is_broad(command)
         case "chown" | "chgrp" | "gchown":
-            bad = _chown_is_broad(command)
+            return _chown_is_broad(command)
         case "setfacl":
             text = " ".join(command.arguments)
             everybody = re.search(r"(^|[\s,:])(o|other|d:o)::?\w*w", text)
             recursive = command.has("R", "--recursive")
-            bad = any(reaches_deep(path) and everybody for path in command.operands) or (
+            return any(reaches_deep(path) and everybody for path in command.operands) or (
                 any(_at_system(path, command) for path in command.operands)
                 and bool(recursive or everybody)
             )
         case "chattr":
-            bad = any(_at_system(path, command) for path in command.operands)
+            return any(_at_system(path, command) for path in command.operands)
         case "umask":
-            bad = command.operands[:1] in (("0",), ("00",), ("000",), ("0000",), ("a=rwx",))
-        case _:
-            bad = False
-    if bad:
-        yield SafetyReason(ReasonCode.PERM_BROAD, command.display_text)
+            return command.operands[:1] in (("0",), ("00",), ("000",), ("0000",), ("a=rwx",))
+    return False
 
 
 def _chmod_words(command: ShellCommand) -> tuple[str, list[str]]:
@@ -158,21 +153,18 @@ def _at_system(path: str, command: ShellCommand) -> bool:
     return is_system(path, command.cwd) or is_disk(path, command.cwd)
 
 
-def grants_root(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A reason if a command has a program run with another user's rights, or starts a container
+def grants_root(command: ShellCommand) -> bool:
+    """Whether a command has a program run with another user's rights, or starts a container
     that is root of the host."""
     match command.name:
         case "chmod" | "gchmod":
             mode, paths = _chmod_words(command)
-            bad = _sets_user(mode) or (_sets_group(mode) and _are_programs(paths, command))
+            return _sets_user(mode) or (_sets_group(mode) and _are_programs(paths, command))
         case "install" | "mknod" | "mkdir":
-            bad = any(_sets_user(mode) for mode in command.values("m", "--mode"))
+            return any(_sets_user(mode) for mode in command.values("m", "--mode"))
         case "setcap":
-            bad = not command.has("rn") and bool(command.operands)
-        case _:
-            bad = has_the_host(command)
-    if bad:
-        yield SafetyReason(ReasonCode.SETUID, command.display_text)
+            return not command.has("rn") and bool(command.operands)
+    return has_the_host(command)
 
 
 def _sets_user(mode: str) -> bool:
@@ -204,8 +196,8 @@ _ADMIN_GROUPS = frozenset(
 )
 
 
-def changes_accounts(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A reason if a command deletes an account, gives it administrator rights, or changes how it
+def changes_accounts(command: ShellCommand) -> bool:
+    """Whether a command deletes an account, gives it administrator rights, or changes how it
     logs in."""
     parts = [part for word in command.arguments for part in word.split(",")]
     admin = not _ADMIN_GROUPS.isdisjoint(parts)
@@ -214,28 +206,27 @@ def changes_accounts(command: ShellCommand) -> Iterator[SafetyReason]:
         case "useradd" | "adduser" | "usermod":
             zero = "0" in command.values("u", "--uid") or command.has("o", "--non-unique")
             password = command.name == "usermod" and bool(command.values("p", "--password"))
-            bad = (
+            return (
                 zero
                 or admin
                 or (password and root)
                 or (command.name == "usermod" and command.has("L", "--lock") and root)
             )
         case "userdel" | "deluser" | "groupdel" | "delgroup":
-            bad = bool(command.operands)
+            return bool(command.operands)
         case "gpasswd" | "groupmems":
-            bad = admin
+            return admin
         case "passwd":
-            bad = command.has("du", "--delete", "--unlock") or (root and command.has("l", "--lock"))
+            return command.has("du", "--delete", "--unlock") or (
+                root and command.has("l", "--lock")
+            )
         case "chpasswd" | "newusers" | "vipw":
-            bad = command.name != "vipw" or bool(command.feed.text)
+            return command.name != "vipw" or bool(command.feed.text)
         case "dscl" | "net" | "dseditgroup" | "sysadminctl":
-            bad = bool(re.search(r"(?i)delete|/del|-append.*admin|/add|-o edit.*admin|-addUser",
+            return bool(re.search(r"(?i)delete|/del|-append.*admin|/add|-o edit.*admin|-addUser",
                                  " ".join(command.arguments)))  # fmt: skip
         case "chsh" | "chage":
-            bad = root
+            return root
         case "visudo":
-            bad = bool(command.feed.text) or bool(command.feed.upstream)
-        case _:
-            bad = False
-    if bad:
-        yield SafetyReason(ReasonCode.ACCOUNT_CHANGE, command.display_text)
+            return bool(command.feed.text) or bool(command.feed.upstream)
+    return False

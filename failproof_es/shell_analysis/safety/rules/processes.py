@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.places import Extent, extent
 from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.text.code import program_text
-from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 
 _VITAL = frozenset({"init", "systemd", "launchd", "sshd", "systemd-logind", "dbus-daemon", "Xorg",
                     "gnome-shell", "loginwindow", "WindowServer", "login", "kthreadd"})  # fmt: skip
@@ -21,17 +19,16 @@ _FORKS_FOR_EVER = re.compile(
 _EVERYTHING = re.compile(r"|\.[*+]?|\^|\$|\^\.\*|\[a-z\]\*?|\*")
 
 
-def forks_for_ever(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A reason if a program in another language forks without end."""
-    if _FORKS_FOR_EVER.search(program_text(command)):
-        yield SafetyReason(ReasonCode.FORK_BOMB, command.display_text)
+def forks_for_ever(command: ShellCommand) -> bool:
+    """Whether a program in another language forks without end."""
+    return bool(_FORKS_FOR_EVER.search(program_text(command)))
 
 
 _ENDLESS = {"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"}
 
 
-def exhausts(command: ShellCommand) -> Iterator[SafetyReason]:
-    """The reasons if a command fills a disk or the memory from an endless source, makes a huge
+def exhausts(command: ShellCommand) -> bool:
+    """Whether a command fills a disk or the memory from an endless source, makes a huge
     file, or generates load without a time limit."""
     to_file = any(
         redirection.writes and not redirection.target.startswith("/dev/")
@@ -49,32 +46,32 @@ def exhausts(command: ShellCommand) -> Iterator[SafetyReason]:
         r"(?i)-[lsc]\s*\d+(\d{3}g|[tpe])", " ".join(command.arguments).replace("=", "")
     )
     if (endless and to_file) or copies or holds or (sized and command.name != "truncate"):
-        yield SafetyReason(ReasonCode.EXHAUST, command.display_text)
-    if command.name in ("stress", "stress-ng") and not command.has("tn", "--timeout", "--help"):
-        yield SafetyReason(ReasonCode.EXHAUST, command.display_text)
+        return True
+    return command.name in ("stress", "stress-ng") and not command.has("tn", "--timeout", "--help")
 
 
-def kills_all(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A reason if a command kills every process, every process of a user, or a vital process."""
+def kills_all(command: ShellCommand) -> bool:
+    """Whether a command kills every process, every process of a user, or a vital process."""
     match command.name:
         case "kill":
-            bad = _kills_vital_target(command)
+            return _kills_vital_target(command)
         case "killall5":
-            bad = not command.has("h")
+            return not command.has("h")
         case "pkill" | "killall" | "skill" | "slay":
-            bad = _kills_by_name(command)
+            return _kills_by_name(command)
         case "fuser":
-            bad = command.has("k", "--kill") and any(
+            return command.has("k", "--kill") and any(
                 extent(path, command.cwd) in (Extent.ROOT, Extent.SYSTEM, Extent.HOME)
                 for path in command.operands
             )
         case "loginctl":
-            bad = command.operands[:1] in (("terminate-user",), ("kill-user",), ("terminate-seat",))
-        case _:
-            code = program_text(command)
-            bad = bool(re.search(r"\bkill\s*\(?\s*(-1|['\"]?\w+['\"]?\s*,\s*-1)\b", code))
-    if bad:
-        yield SafetyReason(ReasonCode.KILL_ALL, command.display_text)
+            return command.operands[:1] in (
+                ("terminate-user",),
+                ("kill-user",),
+                ("terminate-seat",),
+            )
+    code = program_text(command)
+    return bool(re.search(r"\bkill\s*\(?\s*(-1|['\"]?\w+['\"]?\s*,\s*-1)\b", code))
 
 
 def _kills_vital_target(command: ShellCommand) -> bool:
@@ -134,47 +131,44 @@ _CUTS_LINK = re.compile(
 _CUTS_NETWORK = re.compile(r"\b(networking|n|net|radio all) off|\bcon(nection)? (del|down)")
 
 
-def halts_system(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A reason if a command stops or restarts the machine, or cuts it off the network."""
+def halts_system(command: ShellCommand) -> bool:
+    """Whether a command stops or restarts the machine, or cuts it off the network."""
     text = " ".join(command.arguments)
     match command.name:
         case "shutdown":
-            bad = not command.has("ck", "--help", "--show")
+            return not command.has("ck", "--help", "--show")
         case "init" | "telinit":
-            bad = command.operands[:1] in (("0",), ("6",), ("1",), ("s",), ("S",))
+            return command.operands[:1] in (("0",), ("6",), ("1",), ("s",), ("S",))
         case "kexec":
-            bad = command.has("e", "--exec")
+            return command.has("e", "--exec")
         case name if name in _HALTERS:
-            bad = not command.has("w", "--help", "--wtmp-only")
+            return not command.has("w", "--help", "--wtmp-only")
         case "systemctl":
-            bad = bool(_UNIT_HALTS.intersection(command.operands[:1]))
+            return bool(_UNIT_HALTS.intersection(command.operands[:1]))
         case "umount":
-            bad = command.has("a", "--all") or any(
+            return command.has("a", "--all") or any(
                 extent(path, command.cwd) in (Extent.ROOT, Extent.SYSTEM)
                 and not re.match(r"/(mnt|media|proc|sys|dev|run|boot)\b", path)
                 for path in command.operands
             )
         case "ip":
-            bad = bool(_CUTS_LINK.search(text))
+            return bool(_CUTS_LINK.search(text))
         case "ifconfig":
-            bad = command.operands[-1:] == ("down",)
+            return command.operands[-1:] == ("down",)
         case "ifdown":
-            bad = bool(command.operands) or command.has("a")
+            return bool(command.operands) or command.has("a")
         case "route":
-            bad = "del" in command.operands and ("default" in command.operands)
+            return "del" in command.operands and ("default" in command.operands)
         case "nmcli":
-            bad = bool(_CUTS_NETWORK.search(text))
+            return bool(_CUTS_NETWORK.search(text))
         case "sysctl":
-            bad = "kernel.panic" in text or "kernel.sysrq" in text
+            return "kernel.panic" in text or "kernel.sysrq" in text
         case "rmmod":
-            bad = bool(command.operands)
+            return bool(command.operands)
         case "modprobe":
-            bad = command.has("r", "--remove")
-        case _:
-            bad = any(
-                redirection.writes
-                and re.search(r"/proc/sysrq-trigger|/sys/power/state", redirection.target)
-                for redirection in command.redirections
-            ) or (command.name == "tee" and "/proc/sysrq-trigger" in command.operands)
-    if bad:
-        yield SafetyReason(ReasonCode.SYSTEM_HALT, command.display_text)
+            return command.has("r", "--remove")
+    return any(
+        redirection.writes
+        and re.search(r"/proc/sysrq-trigger|/sys/power/state", redirection.target)
+        for redirection in command.redirections
+    ) or (command.name == "tee" and "/proc/sysrq-trigger" in command.operands)

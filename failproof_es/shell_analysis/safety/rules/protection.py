@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.places import is_history
 from failproof_es.shell_analysis.safety.rules.deletion import DELETERS
 from failproof_es.shell_analysis.safety.rules.writing import written_paths
 from failproof_es.shell_analysis.safety.text import marks
-from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 
 _GUARDS = re.compile(
     r"(firewalld|ufw|iptables|ip6tables|nftables|shorewall|apparmor|selinux\S*|auditd|audit"
@@ -34,13 +33,13 @@ _HISTORY_OFF = re.compile(
 )
 
 
-def takes_guards_away(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A reason if a command switches off, empties or deletes firewall, access control, audit, logs
+def takes_guards_away(command: ShellCommand) -> bool:
+    """Whether a command switches off, empties or deletes firewall, access control, audit, logs
     or history."""
     rule = _RULES.get(command.name)
-    bad = rule is not None and rule(command, " ".join(map(marks.plain, command.arguments)))
-    if bad or _disables_history(command) or _clears_logs(command) or _ends_guard(command):
-        yield SafetyReason(ReasonCode.SECURITY_OFF, command.display_text)
+    if rule is not None and rule(command, " ".join(map(marks.plain, command.arguments))):
+        return True
+    return _disables_history(command) or _clears_logs(command) or _ends_guard(command)
 
 
 def _iptables(command: ShellCommand, text: str) -> bool:
@@ -87,9 +86,7 @@ _RULES: dict[str, Callable[[ShellCommand, str], bool]] = {
     ),
     "setenforce": lambda c, text: text.lower() in ("0", "permissive"),
     "semanage": lambda c, text: "permissive -a" in text,
-    "aa-teardown": lambda c, text: True,
-    "aa-disable": lambda c, text: True,
-    "aa-complain": lambda c, text: True,
+    **dict.fromkeys(("aa-teardown", "aa-disable", "aa-complain"), lambda c, text: True),
     "apparmor_parser": lambda c, text: c.has("R", "--remove"),
     "auditctl": lambda c, text: c.has("D") or bool(re.search(r"-e\s*0", text)),
     "journalctl": lambda c, text: bool(
@@ -102,8 +99,7 @@ _RULES: dict[str, Callable[[ShellCommand, str], bool]] = {
     "unset": lambda c, text: bool(re.search(r"\b(HISTFILE|HISTSIZE|HISTFILESIZE)\b", text)),
     "sysctl": lambda c, text: bool(_KERNEL_GUARDS.search(text)),
     "spctl": lambda c, text: bool(re.search(r"--(master|global)-disable", text)),
-    "csrutil": lambda c, text: "disable" in text,
-    "fdesetup": lambda c, text: "disable" in text,
+    **dict.fromkeys(("csrutil", "fdesetup"), lambda c, text: "disable" in text),
     "tmutil": lambda c, text: bool(re.match(r"disable|delete", text)),
     "mokutil": lambda c, text: "--disable-validation" in text,
     "wevtutil": lambda c, text: bool(re.match(r"cl\b|clear-log", text)),

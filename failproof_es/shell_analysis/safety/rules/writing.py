@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.file_operands import written_operands
@@ -17,7 +16,6 @@ from failproof_es.shell_analysis.safety.files.places import (
     locate,
 )
 from failproof_es.shell_analysis.safety.text import marks
-from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 
 
 def written_paths(command: ShellCommand) -> list[str]:
@@ -26,12 +24,12 @@ def written_paths(command: ShellCommand) -> list[str]:
     return paths + written_operands(command)
 
 
-def writes_system_files(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A reason if the command creates or changes files of the operating system."""
-    for path in written_paths(command):
-        if _is_of_system(path, command) and not _is_folder_of_files(path, command):
-            yield SafetyReason(ReasonCode.SYSTEM_FILE_WRITE, command.display_text)
-            return
+def writes_system_files(command: ShellCommand) -> bool:
+    """Whether the command creates or changes files of the operating system."""
+    return any(
+        _is_of_system(path, command) and not _is_folder_of_files(path, command)
+        for path in written_paths(command)
+    )
 
 
 def _is_of_system(path: str, command: ShellCommand) -> bool:
@@ -58,13 +56,14 @@ def _is_folder_of_files(path: str, command: ShellCommand) -> bool:
     )
 
 
-def writes_startup_files(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A reason if the command writes `authorized_keys`, or replaces a startup file at home."""
+def writes_startup_files(command: ShellCommand) -> bool:
+    """Whether the command writes `authorized_keys`, or replaces a startup file at home."""
     emptied = [redirection.target for redirection in command.redirections if redirection.empties]
-    for path in written_paths(command):
-        replaces = is_startup(path, command.cwd) and _replaces_at_home(path, command, emptied)
-        if replaces or is_authorized_keys(path, command.cwd):
-            yield SafetyReason(ReasonCode.STARTUP_FILE_WRITE, command.display_text)
+    return any(
+        is_authorized_keys(path, command.cwd)
+        or (is_startup(path, command.cwd) and _replaces_at_home(path, command, emptied))
+        for path in written_paths(command)
+    )
 
 
 def _replaces_at_home(path: str, command: ShellCommand, emptied: list[str]) -> bool:
