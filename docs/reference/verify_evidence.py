@@ -29,19 +29,19 @@ from uuid import UUID
 # The table is generated: python -m tools.verifier_events
 RUN_EVENTS: dict[str, str | None] = {
     "RunStarted": "running",
+    "PricesRecorded": None,
     "CasesPlanned": None,
     "CaseSkipped": None,
-    "PricesRecorded": None,
-    "RunImported": None,
     "RunPaused": "paused",
     "RunResumed": "running",
     "RunCompleted": "completed",
     "RunFailed": "failed",
     "RunGivenUp": "given_up",
     "RunSealed": None,
-    "RunValidated": None,
     "LimitChanged": None,
     "SpendCeilingChanged": None,
+    "RunValidated": None,
+    "RunImported": None,
 }
 """The events of a run's own stream, and how the run stands after those that decide it."""
 ENDINGS = [

@@ -38,7 +38,15 @@ from failproof_es.engine.related_runs.attempts import attempts_of
 from failproof_es.engine.related_runs.retried_evaluations import retried_evaluations
 from failproof_es.engine.reviews.closings import closings_of
 from failproof_es.engine.workers.presence import list_holders, list_shares, undriven_runs
-from failproof_es.events import RUN_STATUS, LimitChanged, RunImported, RunStarted
+from failproof_es.events import (
+    EVENTS,
+    CaseSkipped,
+    CasesPlanned,
+    LimitChanged,
+    PricesRecorded,
+    RunStarted,
+    topics,
+)
 from failproof_es.events.line import line_of
 from failproof_es.reading.as_of import AsOf
 from failproof_es.reading.people_figures import people_figures
@@ -50,10 +58,8 @@ from failproof_es.store.reading.reader import find
 
 NEWEST = 20
 """The number of other attempts, and of overlapping runs, that are listed."""
-_LIFE = (
-    *RUN_STATUS,
-    RunImported.__name__, "SpendCeilingChanged", "RunValidated", "RunSealed",
-)  # fmt: skip
+_DETAILS = (CasesPlanned, CaseSkipped, PricesRecorded, LimitChanged)
+_LIFE = tuple(topic for topic in topics("run") if EVENTS[topic] not in _DETAILS)
 """Topics of the events in a run's life."""
 
 

@@ -18,6 +18,7 @@ from failproof_es.console.links import live_key
 from failproof_es.console.navigation import NAVIGATION
 from failproof_es.console.pages import all_pages
 from failproof_es.core.severity import severity_order
+from failproof_es.events import ENDED
 from failproof_es.events.line import describe_verdict
 from failproof_es.report.formats.html import finalize, quoted, stylesheet
 from failproof_es.support.class_words import class_word
@@ -105,6 +106,7 @@ def _environment() -> Environment:
         "json": lambda value: json.dumps(value, ensure_ascii=False, indent=2),
     }
     environment.globals |= {
+        "ENDED": ENDED,
         "navigation": NAVIGATION,
         "has_page": _has_page,
         "pages_of_run": _pages_of_run,

@@ -32,13 +32,8 @@ from failproof_es.reading.recorded_run import RecordedRun
 
 VERSION = 2
 """The version of Inspect's format."""
-_STATUS = {
-    "completed": "success",
-    "failed": "error",
-    "paused": "cancelled",
-    "given_up": "cancelled",
-    "running": "started",
-}
+_STATUS = {"completed": "success", "failed": "error", "running": "started"}
+"""Inspect's status of a run; `cancelled` for the others."""
 _STOPS = {
     "stop": "stop", "length": "max_tokens", "tool_calls": "tool_calls",
     "content_filter": "content_filter",
@@ -133,7 +128,7 @@ def head_of(run: RecordedRun, model: ModelSnapshot) -> dict[str, Any]:
     started, summary = run.started, run.summary
     group = summary.group(model=model.key)
     spent = summary.counts.spending
-    status = _STATUS.get(run.run.status, "started")
+    status = _STATUS.get(run.run.status, "cancelled")
     ended_at = run.run.ended_at
     settings = {
         "temperature": model.parameters.get("temperature"),

@@ -13,6 +13,7 @@ There is one `ProviderType` for each provider, and one `Provider` (in `protocol`
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
@@ -31,6 +32,7 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.events import ModelSnapshot, ResponseReceived
 from failproof_es.models.protocol import Answer, Provider
+from failproof_es.problems import InvalidInput
 
 __all__ = [
     "PROVIDER_API_VERSION",
@@ -44,6 +46,7 @@ __all__ = [
     "ProviderType",
     "holds_messages",
     "provider_type",
+    "telemetry_name",
 ]
 
 
@@ -189,6 +192,13 @@ def provider_type(name: str) -> ProviderType:
     return provider
 
 
+def telemetry_name(name: str) -> str:
+    """The provider's name in OpenTelemetry's conventions; `name` if it is not installed."""
+    with suppress(InvalidInput):
+        return getattr(provider_type(name), "telemetry_name", None) or name
+    return name
+
+
 class BaseProviderType:
     """A provider type with the defaults that suit most providers.
 
@@ -197,6 +207,8 @@ class BaseProviderType:
     """
 
     name: str
+    telemetry_name: str | None = None
+    """`gen_ai.provider.name` in OpenTelemetry's conventions, if it differs from `name`."""
     capabilities: Capabilities
     api_version = PROVIDER_API_VERSION
     takes: frozenset[str] = frozenset()

@@ -35,13 +35,10 @@ from failproof_es.events import (
     RunStarted,
     Scored,
 )
+from failproof_es.models.provider_type import telemetry_name
 from failproof_es.reading.recorded_run import Origin
 
 Value = str | int | float | bool | list[str]
-_PROVIDERS = {
-    "openai-responses": "openai", "gemini": "gcp.gemini", "vertex": "gcp.vertex_ai",
-    "bedrock": "aws.bedrock", "azure": "azure.ai.openai", "mistral": "mistral_ai",
-}  # fmt: skip
 _FRACTIONS = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty")
 _WHOLE = ("max_tokens", "seed")
 """Parameters that the conventions have as attributes, by the type of their values there."""
@@ -125,6 +122,7 @@ class TelemetryOf:
     _run: RunStarted | None = None
     _origin: Origin = "asked"
     _providers: dict[str, str] = field(default_factory=dict)
+    """`gen_ai.provider.name` by the key of the model or judge."""
     _under_way: dict[UUID, _RunningEvaluation] = field(default_factory=dict)
 
     def take(self, event: Event) -> Iterator[Telemetry]:
@@ -136,7 +134,9 @@ class TelemetryOf:
             case RunStarted():
                 self._run = event
                 snapshots = (*event.models, *event.judges)
-                self._providers = {snapshot.key: snapshot.provider for snapshot in snapshots}
+                self._providers = {
+                    snapshot.key: telemetry_name(snapshot.provider) for snapshot in snapshots
+                }
             case RunImported():
                 self._origin = "imported"
             case RunCompleted() | RunFailed() | RunGivenUp():
@@ -209,10 +209,9 @@ class TelemetryOf:
         body: SentBody | None,
     ) -> Span:
         model_key = sent.judge or sent.model_key
-        provider = self._providers.get(model_key, "unknown")
         attributes: dict[str, Value] = {
             "gen_ai.operation.name": "chat",
-            "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
+            "gen_ai.provider.name": self._providers.get(model_key, "unknown"),
             "gen_ai.request.model": sent.model,
             "gen_ai.conversation.id": str(sent.originator_id),
             "failproof_es.model.key": model_key,

@@ -94,7 +94,7 @@ OPENROUTER = Vendor("OpenRouter", ("OPENROUTER_API_KEY",), ("openrouter.ai",))
 OLLAMA = Vendor("Ollama", ("OLLAMA_API_KEY",), ("ollama.com",))
 
 VENDORS = (
-    *(OPENAI, ANTHROPIC, GEMINI, VERTEX, BEDROCK, AZURE, MISTRAL, OPENROUTER, OLLAMA),
+    *(value for value in list(globals().values()) if isinstance(value, Vendor)),
     # Vendors without a provider of their own: their APIs follow another provider's protocol.
     Vendor("Cohere", ("COHERE_API_KEY", "CO_API_KEY"), ("api.cohere.com", "api.cohere.ai")),
     Vendor("DeepSeek", ("DEEPSEEK_API_KEY",), ("api.deepseek.com",)),

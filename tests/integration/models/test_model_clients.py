@@ -16,20 +16,16 @@ from failproof_es.configuration.schema import Model
 from failproof_es.models import ModelError, clients, create_provider
 from failproof_es.models.clients import (
     AnthropicClient,
-    GeminiClient,
     LocalClient,
-    MistralClient,
     OllamaClient,
     OpenAIClient,
-    OpenAIResponsesClient,
-    OpenRouterClient,
 )
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import provider_type
 from failproof_es.models.providers.python.model_client import ModelClient
-from failproof_es.testing.other_side import FakeServer, WireFormat
 from tests.every import every
-from tests.integration.models.contract.wires import GeminiWire, OpenAIWire, ResponsesWire
+from tests.integration.models.contract.speaking.all import SPOKEN
+from tests.integration.models.contract.speaking.example import ExampleServer, Speaks
 from tests.servers.anthropic_server import AnthropicServer
 from tests.servers.mock_server import MockServer
 
@@ -174,40 +170,34 @@ def test_a_call_that_fails_raises(name: str, prompt: str, both: Servers) -> None
     assert KEY not in str(caught.value)
 
 
-VENDORS: list[tuple[type[Any], WireFormat, str, str]] = [
-    (OpenAIResponsesClient, ResponsesWire(), "authorization", f"Bearer {KEY}"),
-    (GeminiClient, GeminiWire(), "x-goog-api-key", KEY),
-    (MistralClient, OpenAIWire(), "authorization", f"Bearer {KEY}"),
-    (OpenRouterClient, OpenAIWire(), "authorization", f"Bearer {KEY}"),
-]
+CLIENTS: dict[str, type[Any]] = {
+    name: kind
+    for name, kind in vars(clients).items()
+    if isinstance(kind, type) and "provider" in vars(kind)
+}
+"""Every client class with a provider of its own, by its name."""
 
 
-@every(("kind", "wire", "header", "value"), VENDORS)
-def test_a_client_of_a_vendor_needs_a_key_and_a_name(
-    kind: type[Any], wire: WireFormat, header: str, value: str
-) -> None:
-    async def called() -> str:
-        server = FakeServer(wire)
-        await server.start()
-        try:
-            server.answer_with("Grüße")
-            client = kind(KEY, "a-model", base_url=server.url)
-            text: str = await asyncio.to_thread(client.get_completion, "Hi", {"max_tokens": 3})
-            assert server.requests[0].headers[header] == value
-            return text
-        finally:
-            await server.stop()
+@every("kind", CLIENTS.values())
+@every("speaks", SPOKEN)
+def test_a_client_of_a_vendor_needs_a_key_and_a_name(kind: type[Any], speaks: Speaks) -> None:
+    if kind.provider != speaks.provider:
+        return
+    header, before = speaks.key
 
-    assert asyncio.run(called()) == "Grüße"
+    async def called() -> None:
+        async with ExampleServer(speaks.examples["answer"].reply) as server:
+            client = kind(KEY, speaks.entry["model"], base_url=server.url)
+            text = await asyncio.to_thread(client.get_completion, "Hi", {"max_tokens": 3})
+            assert text == speaks.examples["answer"].text
+            assert server.requests[0].headers[header] == before + KEY
+
+    asyncio.run(called())
     assert kind(KEY, "a-model")  # where its vendor is, is known
 
 
 def test_every_provider_that_needs_no_more_than_a_key_and_a_name_has_a_client() -> None:
-    offered = {
-        str(vars(each)["provider"])
-        for each in vars(clients).values()
-        if isinstance(each, type) and "provider" in vars(each)
-    }
+    offered = {kind.provider for kind in CLIENTS.values()}
     enough = set()
     for name in PROVIDERS.names():
         found = provider_type(name)
@@ -218,13 +208,7 @@ def test_every_provider_that_needs_no_more_than_a_key_and_a_name_has_a_client() 
     assert enough - {"ollama"} <= offered  # OllamaClient asks by OpenAI's protocol
 
 
-@every(
-    "kind",
-    [
-        *(OpenAIClient, OpenAIResponsesClient, OllamaClient, AnthropicClient, GeminiClient),
-        *(MistralClient, OpenRouterClient, LocalClient, Echo),
-    ],
-)
+@every("kind", [*CLIENTS.values(), Echo])
 def test_a_client_is_constructed_and_called_as_the_protocol_says(kind: type) -> None:
     for method in ("__init__", "get_completion"):
         asked = list(inspect.signature(getattr(ModelClient, method)).parameters.values())

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from failproof_es.cli import main
 from failproof_es.testing.kit import KEY, KEY_VARIABLE, key_set
+from tests.chat_completions import CHAT_COMPLETIONS
 
 
 class _Server(ThreadingHTTPServer):
@@ -91,10 +92,12 @@ _SUMMARIES = {"modelSummaries": [{"modelId": name, "modelName": name} for name i
 @pytest.mark.parametrize(
     ("provider", "path", "options", "replies", "header"),
     [
-        ("openai", "/v1", (), {"/v1/models": _data("a", "b", "b", "c")}, "authorization"),
-        ("mistral", "/v1", (), {"/v1/models": _data("a", "b", "c")}, "authorization"),
+        *(
+            (name, "/v1", (), {"/v1/models": _data("a", "b", "b", "c")}, "authorization")
+            for name in CHAT_COMPLETIONS
+            if name != "azure"
+        ),
         ("openai-responses", "/v1", (), {"/v1/models": _data("a", "b", "c")}, "authorization"),
-        ("openrouter", "/api/v1", (), {"/api/v1/models": _data("a", "b", "c")}, "authorization"),
         ("ollama", "", (), {"/api/tags": _TAGS}, "authorization"),
         ("anthropic", "/v1", (), _ANTHROPIC, "x-api-key"),
         ("gemini", "/v1beta", (), _GEMINI, "x-goog-api-key"),

@@ -143,7 +143,7 @@ def test_sql_names_topics_that_there_are_and_whole_groups_of_them(file: Path) ->
 def test_what_a_view_makes_of_the_last_event_is_how_the_run_stands() -> None:
     text = (ROOT / "failproof_es/store/views/test_runs.sql").read_text("utf-8")
     told = dict(re.findall(r"WHEN '(Run\w+)' THEN '(\w+)'", text))
-    assert told and told == {name: RUN_STATUS[name] for name in told}
+    assert told == {name: status for name, status in RUN_STATUS.items() if status != "running"}
 
 
 def test_no_module_lists_topics_beside_the_declarations() -> None:

@@ -20,11 +20,12 @@ from failproof_es.models.replies.half_characters import (
     read_piece,
     read_whole,
 )
+from tests.chat_completions import CHAT_COMPLETIONS
 from tests.every import every
 
 HIGH, LOW = r"\ud83d", r"\ude00"
 SMILE = "\U0001f600"
-PROVIDERS = ("openai", "azure", "mistral", "openrouter", "anthropic", "gemini", "vertex", "ollama")
+PROVIDERS = (*CHAT_COMPLETIONS, "anthropic", "gemini", "vertex", "ollama")
 any_text = st.text(alphabet=st.characters(codec=None), max_size=30)
 
 

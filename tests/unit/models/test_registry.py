@@ -14,6 +14,7 @@ from failproof_es.configuration.loading import load_configuration
 from failproof_es.configuration.providers import GROUP, PROVIDERS
 from failproof_es.configuration.schema import Model
 from failproof_es.models import model_keys, provider_type, providers
+from failproof_es.models.provider_type import telemetry_name
 from failproof_es.problems import InvalidInput
 from failproof_es.support.entry_points import EntryPoints
 from tests.integration.models.contract.signed_plugin import install
@@ -191,3 +192,8 @@ def test_a_stream_of_a_provider_that_answers_whole_is_refused(
     path.write_text(CONFIGURATION % "whole" + "    stream: true\n")
     with pytest.raises(InvalidInput, match="it does not stream"):
         load_configuration(path)
+
+
+def test_a_provider_has_a_name_in_telemetry_installed_or_not() -> None:
+    names = {"vertex": "gcp.vertex_ai", "openai": "openai", "not-installed": "not-installed"}
+    assert {name: telemetry_name(name) for name in names} == names

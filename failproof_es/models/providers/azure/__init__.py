@@ -34,6 +34,7 @@ class AzureType(HttpProviderType):
     """The provider type `azure`: deployments of a resource, `https://NAME.openai.azure.com`."""
 
     name = "azure"
+    telemetry_name = "azure.ai.openai"
     vendor = AZURE
     capabilities = Capabilities(tools=True, schema=True, streaming=True)
     takes = HttpProviderType.takes | {"options"}

@@ -29,6 +29,7 @@ class BedrockType(HttpProviderType):
     """The provider type `bedrock`: models on the server of a region, or of another base URL."""
 
     name = "bedrock"
+    telemetry_name = "aws.bedrock"
     vendor = BEDROCK
     capabilities = Capabilities(
         tools=True, schema=False, streaming=True, seed=False, shows_version=False

@@ -24,6 +24,7 @@ class GeminiType(HttpProviderType):
     """The provider type `gemini`: models of the Gemini API's server, or of another base URL."""
 
     name = "gemini"
+    telemetry_name = "gcp.gemini"
     vendor = GEMINI
     capabilities = Capabilities(tools=True, schema=True, streaming=True)
     default_base_url: str | None = "https://generativelanguage.googleapis.com/v1beta"

@@ -19,6 +19,7 @@ class MistralType(HttpProviderType):
     """The provider type `mistral`: models of Mistral's server, or of another base URL."""
 
     name = "mistral"
+    telemetry_name = "mistral_ai"
     vendor = MISTRAL
     capabilities = Capabilities(tools=True, schema=True, streaming=True)
     default_base_url = "https://api.mistral.ai/v1"

@@ -30,6 +30,7 @@ class ResponsesType(HttpProviderType):
     """
 
     name = "openai-responses"
+    telemetry_name = "openai"
     vendor = OPENAI
     capabilities = Capabilities(tools=True, schema=True, streaming=True, seed=False)
     takes = HttpProviderType.takes | {"options"}

@@ -29,6 +29,7 @@ class VertexType(GeminiType):
     """
 
     name = "vertex"
+    telemetry_name = "gcp.vertex_ai"
     vendor = VERTEX
     takes = GeminiType.takes | {"options"}
     default_base_url = None

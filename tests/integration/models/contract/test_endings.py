@@ -19,6 +19,7 @@ from failproof_es.core.finish_reasons import meaning_of, was_interrupted, word_o
 from failproof_es.models import Answer, ModelError, provider_type
 from failproof_es.models.http_reply import HttpReply, InvalidReply, read_as_it_came
 from failproof_es.models.http_type import HttpProviderType
+from tests.chat_completions import CHAT_COMPLETIONS
 from tests.every import every
 from tests.integration.models.contract.wires import aws_frame
 
@@ -114,7 +115,7 @@ CHAT_NOTHING: tuple[Shape, ...] = (
 PROTOCOLS = [
     *(
         Protocol(name, lambda text: {"content": text}, CHAT_NOTHING, chat, chat_stream)
-        for name in ("openai", "azure", "openrouter", "mistral")
+        for name in CHAT_COMPLETIONS
     ),
     Protocol(
         "anthropic",
@@ -357,7 +358,7 @@ def test_content_that_cannot_be_read_is_no_empty_answer(parts: list[Any]) -> Non
             assert meaning_of(came.finish_reason) == "cut_off", provider
 
 
-@every("provider", ["openai", "azure", "mistral", "anthropic"])
+@every("provider", [*CHAT_COMPLETIONS, "anthropic"])
 def test_a_text_and_a_list_of_texts_are_content(provider: str) -> None:
     [protocol] = [each for each in PROTOCOLS if each.provider == provider]
     for content in (SAID, [SAID], ["Os", {"text": "lo"}]):

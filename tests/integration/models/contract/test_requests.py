@@ -9,10 +9,13 @@ import pytest
 
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
-from failproof_es.models import create_provider, snapshot
+from failproof_es.models import create_provider, provider_type, snapshot
+from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.protocol import ResponseOptions
 from failproof_es.testing.kit import SCHEMA
 from tests.every import every
+from tests.integration.models.contract.speaking.all import SPOKEN
+from tests.integration.models.contract.speaking.example import Speaks
 
 TURNS = [
     Turn(role="system", content="Be brief."),
@@ -211,13 +214,6 @@ def test_a_request_is_in_the_words_of_the_vendor(
             "https://r.openai.azure.com/openai/deployments/m/chat/completions"
             "?api-version=2024-10-21",
         ),
-        ({"provider": "mistral"}, "https://api.mistral.ai/v1/chat/completions"),
-        ({"provider": "openrouter"}, "https://openrouter.ai/api/v1/chat/completions"),
-        ({"provider": "openai-responses"}, "https://api.openai.com/v1/responses"),
-        (
-            {"provider": "gemini"},
-            "https://generativelanguage.googleapis.com/v1beta/models/m:generateContent",
-        ),
     ],
 )
 def test_a_vendor_is_asked_where_it_is(entry: dict[str, Any], url: str) -> None:
@@ -225,22 +221,21 @@ def test_a_vendor_is_asked_where_it_is(entry: dict[str, Any], url: str) -> None:
     assert create_provider(model, timeout_ms=1, connections=1).prepare(TURNS).endpoint == url
 
 
-@every(
-    ("provider", "variable"),
-    [
-        ("openai-responses", "OPENAI_API_KEY"),
-        ("gemini", "GEMINI_API_KEY"),
-        ("vertex", "GOOGLE_ACCESS_TOKEN"),
-        ("bedrock", "AWS_BEARER_TOKEN_BEDROCK"),
-        ("mistral", "MISTRAL_API_KEY"),
-        ("openrouter", "OPENROUTER_API_KEY"),
-    ],
-)
-def test_a_vendors_key_goes_to_the_vendor_and_to_nobody_else(provider: str, variable: str) -> None:
-    entry = {"provider": provider, "model": "m"}
-    assert Model.model_validate(entry).api_key_env == variable
-    elsewhere = {**entry, "base_url": "https://evil.example/v1"}
-    assert Model.model_validate(elsewhere).api_key_env is None
+@every("speaks", SPOKEN)
+def test_a_vendors_key_goes_to_the_vendor_and_to_nobody_else(speaks: Speaks) -> None:
+    entry = {"provider": speaks.provider, **speaks.entry}
+    kind = provider_type(speaks.provider)
+    assert isinstance(kind, HttpProviderType) and kind.vendor is not None
+    model = Model.model_validate({**SETTINGS, **entry})
+    has_server = speaks.provider not in ("azure", "ollama", "openai")
+    if has_server:
+        url = create_provider(model, timeout_ms=1, connections=1).prepare(TURNS).endpoint
+        assert kind.vendor.owns(url) and url.endswith(speaks.asked_at)
+    known = kind.vendor.variable if has_server else None
+    assert Model.model_validate(entry).api_key_env == known
+    if speaks.provider != "anthropic":  # its entries name the variable; permissions keep it back
+        elsewhere = {**entry, "base_url": "https://evil.example/v1"}
+        assert Model.model_validate(elsewhere).api_key_env is None
 
 
 @every(
