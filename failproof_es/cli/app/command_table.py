@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class CommandEntry(NamedTuple):
-    """The place of a command (`module:name`), and its sentence in the list of commands."""
+    """The place of a command (`module:name` in this package), and its sentence in the list."""
 
     place: str
     sentence: str
@@ -38,164 +38,148 @@ FIRST_DAY = (
 """The commands that the program shows when it is called without one."""
 
 
-COMMANDS = {
-    "start": CommandEntry(
-        "failproof_es.cli.commands.start_resume:start",
-        "Start a run of the configuration CONFIG, a file or the name of a shipped one.",
-    ),
-    "resume": CommandEntry(
-        "failproof_es.cli.commands.start_resume:resume",
-        "Resume RUN.",
-    ),
-    "wait": CommandEntry(
-        "failproof_es.cli.watching.wait:wait",
-        "Wait until RUN is over or paused, wherever it is driven.",
-    ),
-    "give-up": CommandEntry(
-        "failproof_es.cli.commands.manage.give_up:give_up",
-        "Give a paused RUN up for good.",
-    ),
-    "watch": CommandEntry(
-        "failproof_es.cli.watching.watch:watch",
-        "Run a small sample of CONFIG now, and at every change of it or its suites.",
-    ),
-    "worker": CommandEntry(
-        "failproof_es.cli.commands.worker:worker",
-        "Drive runs together with other workers, on this host or on others.",
-    ),
-    "workers": CommandEntry(
-        "failproof_es.cli.commands.workers:workers",
-        "List the workers, and the work of each.",
-    ),
-    "runs": CommandEntry(
-        "failproof_es.cli.commands.runs:runs",
-        "List the runs, newest first.",
-    ),
-    "show": CommandEntry(
-        "failproof_es.cli.commands.show:show",
-        "Show the facts of RUN: who, when, what was asked, and the results.",
-    ),
-    "results": CommandEntry(
-        "failproof_es.cli.commands.results:results",
-        "Print the results of RUN, in plan order; with --failed the worst first.",
-    ),
-    "case": CommandEntry(
-        "failproof_es.cli.commands.case:case",
-        "Print every result of the case ID, of all runs and models, newest first.",
-    ),
-    "report": CommandEntry(
-        "failproof_es.cli.commands.report:report",
-        "Write a report of RUN, or of several runs and how they compare.",
-    ),
-    "console": CommandEntry(
-        "failproof_es.cli.commands.manage.console:console",
-        "Serve the audit console: web pages of all runs, read-only.",
-    ),
-    "diff": CommandEntry(
-        "failproof_es.cli.commands.diff:diff",
-        "Show what differs between two runs: configuration, models, cases, results.",
-    ),
-    "log": CommandEntry(
-        "failproof_es.cli.commands.log:log",
-        "Print the events of the log, or of RUN, in commit order.",
-    ),
-    "requests": CommandEntry(
-        "failproof_es.cli.commands.requests:requests",
-        "Print the whole requests, with the person who started the run, and the case.",
-    ),
-    "validate": CommandEntry(
-        "failproof_es.cli.commands.validate:validate",
-        "Check the configuration CONFIG, its suites, its models and the database.",
-    ),
-    "replay": CommandEntry(
-        "failproof_es.cli.commands.replay:replay",
-        "Score the recorded answers of RUN again, and compare with the record.",
-    ),
-    "review": CommandEntry(
-        "failproof_es.cli.commands.review:review",
-        "Review evaluations by hand: `failproof-es review RUN`.",
-    ),
-    "verify": CommandEntry(
-        "failproof_es.cli.commands.prove.verify:verify",
-        "Verify that nothing in the log was changed, or that RUN is genuine.",
-    ),
-    "evidence": CommandEntry(
-        "failproof_es.cli.commands.prove.evidence:evidence",
-        "Export one run as evidence that anyone can verify offline.",
-    ),
-    "ledger": CommandEntry(
-        "failproof_es.cli.commands.prove.ledger:ledger",
-        "Sign the log, have it cosigned, and check it against checkpoints kept elsewhere.",
-    ),
-    "audit": CommandEntry(
-        "failproof_es.cli.commands.audit:audit",
-        "Print the audit trail of RUN, of a validation that failed, or of all runs.",
-    ),
-    "suites": CommandEntry(
-        "failproof_es.cli.commands.manage.suites:suites",
-        "Create, check and list suites of cases.",
-    ),
-    "prompts": CommandEntry(
-        "failproof_es.cli.commands.manage.prompts:prompts",
-        "Work with collections of prompts in the log.",
-    ),
-    "models": CommandEntry(
-        "failproof_es.cli.commands.manage.models:models",
-        "List the models that can be installed, or those of a provider; or install one.",
-    ),
-    "init": CommandEntry(
-        "failproof_es.cli.commands.manage.init:init",
-        "Write a configuration, a suite and a CI file into FOLDER, which run as they are.",
-    ),
-    "import": CommandEntry(
-        "failproof_es.cli.commands.manage.imports:import_",
-        "Import the cases in PATH, which another tool wrote, as a suite and a configuration.",
-    ),
-    "projections": CommandEntry(
-        "failproof_es.cli.commands.manage.projections:projections",
-        "Show the status of the projections, or rebuild them from the log.",
-    ),
-    "export": CommandEntry(
-        "failproof_es.cli.commands.export:export",
-        "Export all data of each RUN into FOLDER, for another system.",
-    ),
-    "archive": CommandEntry(
-        "failproof_es.cli.commands.manage.archive:archive",
-        "Move the events of old runs from the log into verified files.",
-    ),
-    "attach": CommandEntry(
-        "failproof_es.cli.commands.manage.archive:attach",
-        "Put the run in FILE, which `archive` wrote, back into the log.",
-    ),
-    "annotate": CommandEntry(
-        "failproof_es.cli.commands.manage.annotate:annotate",
-        "Name, tag or hide RUN, or put a note beside it.",
-    ),
-    "completion": CommandEntry(
-        "failproof_es.cli.commands.manage.completion:completion",
-        "Print the script that completes commands and options in SHELL.",
-    ),
-    "db": CommandEntry(
-        "failproof_es.cli.commands.manage.database:db",
-        "Start, stop and inspect the database that holds the log.",
-    ),
-}
-
-GROUPS = {
-    "Run": ("start", "resume", "wait", "give-up", "watch", "worker"),
-    "Look": (
-        *("runs", "workers", "show", "results", "case", "report", "console", "diff"),
-        *("requests", "log"),
-    ),
-    "Check": ("validate", "replay"),
-    "Judge": ("review",),
-    "Prove": ("verify", "evidence", "ledger", "audit"),
-    "Manage": (
-        *("init", "suites", "prompts", "models", "projections"),
-        *("import", "export", "annotate", "archive", "attach", "completion", "db"),
-    ),
+_TABLE = {
+    "Run": {
+        "start": CommandEntry(
+            "commands.start_resume:start",
+            "Start a run of the configuration CONFIG, a file or the name of a shipped one.",
+        ),
+        "resume": CommandEntry("commands.start_resume:resume", "Resume RUN."),
+        "wait": CommandEntry(
+            "watching.wait:wait", "Wait until RUN is over or paused, wherever it is driven."
+        ),
+        "give-up": CommandEntry(
+            "commands.manage.give_up:give_up", "Give a paused RUN up for good."
+        ),
+        "watch": CommandEntry(
+            "watching.watch:watch",
+            "Run a small sample of CONFIG now, and at every change of it or its suites.",
+        ),
+        "worker": CommandEntry(
+            "commands.worker:worker",
+            "Drive runs together with other workers, on this host or on others.",
+        ),
+    },
+    "Look": {
+        "runs": CommandEntry("commands.runs:runs", "List the runs, newest first."),
+        "workers": CommandEntry(
+            "commands.workers:workers", "List the workers, and the work of each."
+        ),
+        "show": CommandEntry(
+            "commands.show:show",
+            "Show the facts of RUN: who, when, what was asked, and the results.",
+        ),
+        "results": CommandEntry(
+            "commands.results:results",
+            "Print the results of RUN, in plan order; with --failed the worst first.",
+        ),
+        "case": CommandEntry(
+            "commands.case:case",
+            "Print every result of the case ID, of all runs and models, newest first.",
+        ),
+        "report": CommandEntry(
+            "commands.report:report",
+            "Write a report of RUN, or of several runs and how they compare.",
+        ),
+        "console": CommandEntry(
+            "commands.manage.console:console",
+            "Serve the audit console: web pages of all runs, read-only.",
+        ),
+        "diff": CommandEntry(
+            "commands.diff:diff",
+            "Show what differs between two runs: configuration, models, cases, results.",
+        ),
+        "requests": CommandEntry(
+            "commands.requests:requests",
+            "Print the whole requests, with the person who started the run, and the case.",
+        ),
+        "log": CommandEntry(
+            "commands.log:log", "Print the events of the log, or of RUN, in commit order."
+        ),
+    },
+    "Check": {
+        "validate": CommandEntry(
+            "commands.validate:validate",
+            "Check the configuration CONFIG, its suites, its models and the database.",
+        ),
+        "replay": CommandEntry(
+            "commands.replay:replay",
+            "Score the recorded answers of RUN again, and compare with the record.",
+        ),
+    },
+    "Judge": {
+        "review": CommandEntry(
+            "commands.review:review", "Review evaluations by hand: `failproof-es review RUN`."
+        ),
+    },
+    "Prove": {
+        "verify": CommandEntry(
+            "commands.prove.verify:verify",
+            "Verify that nothing in the log was changed, or that RUN is genuine.",
+        ),
+        "evidence": CommandEntry(
+            "commands.prove.evidence:evidence",
+            "Export one run as evidence that anyone can verify offline.",
+        ),
+        "ledger": CommandEntry(
+            "commands.prove.ledger:ledger",
+            "Sign the log, have it cosigned, and check it against checkpoints kept elsewhere.",
+        ),
+        "audit": CommandEntry(
+            "commands.audit:audit",
+            "Print the audit trail of RUN, of a validation that failed, or of all runs.",
+        ),
+    },
+    "Manage": {
+        "init": CommandEntry(
+            "commands.manage.init:init",
+            "Write a configuration, a suite and a CI file into FOLDER, which run as they are.",
+        ),
+        "suites": CommandEntry(
+            "commands.manage.suites:suites", "Create, check and list suites of cases."
+        ),
+        "prompts": CommandEntry(
+            "commands.manage.prompts:prompts", "Work with collections of prompts in the log."
+        ),
+        "models": CommandEntry(
+            "commands.manage.models:models",
+            "List the models that can be installed, or those of a provider; or install one.",
+        ),
+        "projections": CommandEntry(
+            "commands.manage.projections:projections",
+            "Show the status of the projections, or rebuild them from the log.",
+        ),
+        "import": CommandEntry(
+            "commands.manage.imports:import_",
+            "Import the cases in PATH, which another tool wrote, as a suite and a configuration.",
+        ),
+        "export": CommandEntry(
+            "commands.export:export", "Export all data of each RUN into FOLDER, for another system."
+        ),
+        "annotate": CommandEntry(
+            "commands.manage.annotate:annotate", "Name, tag or hide RUN, or put a note beside it."
+        ),
+        "archive": CommandEntry(
+            "commands.manage.archive:archive",
+            "Move the events of old runs from the log into verified files.",
+        ),
+        "attach": CommandEntry(
+            "commands.manage.archive:attach",
+            "Put the run in FILE, which `archive` wrote, back into the log.",
+        ),
+        "completion": CommandEntry(
+            "commands.manage.completion:completion",
+            "Print the script that completes commands and options in SHELL.",
+        ),
+        "db": CommandEntry(
+            "commands.manage.database:db",
+            "Start, stop and inspect the database that holds the log.",
+        ),
+    },
 }
 """The commands by purpose, the everyday ones first."""
+COMMANDS = {name: entry for entries in _TABLE.values() for name, entry in entries.items()}
+GROUPS = {group: tuple(entries) for group, entries in _TABLE.items()}
 
 
 _INSTEAD = (
@@ -272,7 +256,7 @@ class Commands(Program):
             return None
         module, _, name = entry.place.partition(":")
         with interrupts_leave():
-            command = getattr(import_module(module), name)
+            command = getattr(import_module(f"failproof_es.cli.{module}"), name)
         assert isinstance(command, click.Command)
         if not gc.isenabled():
             gc.freeze()

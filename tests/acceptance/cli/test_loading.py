@@ -111,7 +111,7 @@ def loaded_with(*names: str) -> dict[str, set[str]]:
 
     One interpreter loads all of them: what none of them may load is not there after the last.
     """
-    places = {name: COMMANDS[name].place.partition(":")[0] for name in names}
+    places = {name: f"failproof_es.cli.{COMMANDS[name].place.partition(':')[0]}" for name in names}
     loading = subprocess.run(
         [sys.executable, "-c", _SHOWN_EACH.format(places=places)],
         capture_output=True, text=True, check=True, timeout=120,
