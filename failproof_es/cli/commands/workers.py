@@ -119,20 +119,10 @@ def _clear(connection: Connection, key: str) -> None:
 
 
 def _row(worker: WorkerRecord) -> dict[str, Any]:
-    return {
+    return asdict(worker) | {
         "worker_id": str(worker.worker_id),
-        "holder": worker.holder,
-        "who": worker.who,
-        "host": worker.host,
-        "process": worker.process,
-        "code_version": worker.code_version,
-        "since": worker.since,
-        "heartbeat": worker.heartbeat,
         "gone": worker.gone,
         "silent_s": round(worker.silent_s, 1),
-        "shards": list(worker.shards),
-        "refuses": list(worker.refuses),
-        "finished": worker.finished,
         "per_second": None if worker.per_second is None else round(worker.per_second, 2),
     }
 

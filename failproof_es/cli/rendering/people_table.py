@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from failproof_es.cli.rendering.output import Column, print_table
@@ -35,15 +36,9 @@ def print_people(figures: Sequence[PeopleFigure]) -> None:
 def _rows(figures: Sequence[PeopleFigure]) -> Iterator[dict[str, Any]]:
     for figure in figures:
         interval = figure.interval
-        yield {
-            "model": figure.model,
+        yield asdict(figure) | {
             "dimension": "" if figure.dimension == "overall" else figure.dimension,
-            "name": figure.name,
-            "passed": figure.passed,
             "decided": figure.decided,
             "rate": None if figure.rate is None else percent(figure.rate),
             "interval": None if interval is None else " to ".join(map(percent, interval)),
-            "disputed": figure.disputed,
-            "unclear": figure.unclear,
-            "awaiting_review": figure.awaiting_review,
         }

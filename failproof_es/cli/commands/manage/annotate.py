@@ -78,11 +78,5 @@ def _annotation_fields(annotation: RunAnnotated | None) -> dict[str, Any]:
     """The annotation as printed; every value is `None` or empty without one."""
     if annotation is None:
         return {"name": None, "tags": [], "note": None, "hidden": False, "who": None, "at": None}
-    return {
-        "name": annotation.name,
-        "tags": list(annotation.tags),
-        "note": annotation.note,
-        "hidden": annotation.hidden,
-        "who": annotation.who,
-        "at": annotation.timestamp,
-    }
+    fields = annotation.model_dump(include={"name", "tags", "note", "hidden", "who"})
+    return {**fields, "at": annotation.timestamp}

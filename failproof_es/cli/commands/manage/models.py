@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -176,10 +177,5 @@ def _installable() -> Iterator[Installable]:
 
 
 def _row(model: Installable) -> dict[str, Any]:
-    return {
-        "model": model.name,
-        "installed": model.installed,
-        "licence": model.licence,
-        "path": model.path,
-        "source": model.source,
-    }
+    fields = asdict(model)
+    return {"model": fields.pop("name"), **fields}

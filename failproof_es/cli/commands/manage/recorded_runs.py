@@ -23,6 +23,11 @@ from failproof_es.support.plurals import plural
 
 _MOST_LISTED = 20
 _LONGEST = 300
+_SOURCE_FIELDS = {
+    *("kind", "tool", "tool_version", "source_sha256", "files", "began_at", "ended_at"),
+    *("answers", "absent"),
+}
+"""The fields of `RunImported` that are printed as JSON under their own names."""
 
 
 def is_recorded_run(kind: str) -> bool:
@@ -71,15 +76,7 @@ def as_json(outcome: ImportOutcome) -> dict[str, Any]:
         "name": run.name,
         "status": run.status,
         "already_imported": outcome.already,
-        "kind": imported.kind,
-        "tool": imported.tool,
-        "tool_version": imported.tool_version,
-        "source_sha256": imported.source_sha256,
-        "files": [file.model_dump() for file in imported.files],
-        "began_at": imported.began_at,
-        "ended_at": imported.ended_at,
-        "answers": imported.answers,
-        "absent": imported.absent,
+        **imported.model_dump(include=_SOURCE_FIELDS),
         "counts": run.counts.model_dump(),
         "not_mapped": [part.model_dump() for part in imported.unmapped],
     }
