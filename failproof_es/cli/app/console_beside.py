@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from failproof_es.cli.app.browser import open_page
-from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import say
-from failproof_es.support import extras
 
 if TYPE_CHECKING:
     from failproof_es.console.beside.process import ConsoleBeside
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 
 TOKEN = "FAILPROOF_ES_CONSOLE_TOKEN"  # noqa: S105 - the name of a variable
 HOW_TO_SHOW_IT = "in a browser add ?token=TOKEN once; programs send `Authorization: Bearer TOKEN`"
-_PORT_OPTION = "--console-port"
+PORT_OPTION = "--console-port"
 
 
 def console_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -38,7 +36,7 @@ def console_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "run while it goes on.",
     )
     port = click.option(
-        _PORT_OPTION,
+        PORT_OPTION,
         type=click.IntRange(min=1, max=65535),
         metavar="N",
         help="With --console: listen on this port.  [default: any free one]",
@@ -102,26 +100,6 @@ class RunConsole:
             self._console.wait()
 
 
-def require_console(console: bool, port: int | None, *, detach: bool) -> None:
-    """Raise an error if a requested console cannot be served.
-
-    `WrongUsage` for `port` without `console`, and for a console with `--detach`; `InvalidInput` if
-    the extra `console` is not installed.
-    """
-    if port is not None and not console:
-        raise WrongUsage(
-            "missing-option", f"{_PORT_OPTION} is for --console and --open: give one of them, too"
-        )
-    if console and detach:
-        raise WrongUsage(
-            "options-conflict",
-            "--detach leaves at once, and a console beside the run would end with that: "
-            "`failproof-es console` serves one",
-        )
-    if console:
-        extras.require("console", "--console")
-
-
 @contextmanager
 def console_beside(
     store: Store, console: bool, port: int | None, *, open_it: bool
@@ -146,7 +124,7 @@ def console_beside(
         token=configured_token or new_token(),
         ticket=new_token() if open_it else None,
     )
-    with ConsoleBeside(settings, _PORT_OPTION, say) as console_process:
+    with ConsoleBeside(settings, PORT_OPTION, say) as console_process:
         new = None if configured_token else settings.token
         yield RunConsole(console_process, new_token=new, ticket=settings.ticket)
 

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import click
 
-from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.dialects.protocol import TakesADialect
 from failproof_es.dialects.registry import default_dialect
 
@@ -48,51 +47,6 @@ allow_class_option = click.option(
     show_envvar=True,
     help="Let this class of your own run, which a recorded run names. May be repeated.",
 )
-quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress and no hints.")
-verbose_option = click.option(
-    "--verbose", "-v", is_flag=True, help="Show every figure of the progress."
-)
-
-workers_option = click.option(
-    "--workers",
-    type=click.IntRange(min=1, max=256),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Drive the run with N processes on this host. Workers elsewhere can join. Ctrl-C lets "
-    "these N end; the run is paused unless workers elsewhere drive it, too.",
-)
-detach_option = click.option(
-    "--detach",
-    is_flag=True,
-    help="Leave the run to workers, which `failproof-es worker` starts on any host.",
-)
-
-
-def require_one_volume(quiet: bool, verbose: bool) -> None:
-    """Raise `WrongUsage` if both `--quiet` and `--verbose` are given."""
-    if quiet and verbose:
-        raise WrongUsage(
-            "options-conflict", "--quiet shows no progress, --verbose all of it: give one of them"
-        )
-
-
-def require_one_way(workers: int, *, detach: bool, junit: bool = False) -> None:
-    """Raise `WrongUsage` if `--detach` is combined with other options that drive the run here.
-
-    These are more than one of `--workers`, and `--junit`, which needs the result.
-    """
-    if detach and junit:
-        raise WrongUsage(
-            "options-conflict",
-            "--detach leaves before there is a result: once the run is over, `failproof-es "
-            "results RUN --junit FILE` writes it",
-        )
-    if detach and workers > 1:
-        raise WrongUsage(
-            "options-conflict",
-            "--detach leaves the run to workers, --workers drives it here: give one of them",
-        )
 
 
 class DialectOption(click.Option):

@@ -12,6 +12,7 @@ import click
 
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.rendering.output import Format, print_json, say
+from failproof_es.cli.starting.drive_options import DriveOptions
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.models.trust.permissions import Permissions
@@ -86,14 +87,13 @@ def begin_again(store: Store, run_id: UUID, max_spend_usd: Decimal | None) -> Be
 def drive_locally(
     store: Store,
     begin: Begin,
-    workers: int,
+    options: DriveOptions,
     granted: Permissions,
     *,
-    quiet: bool,
     catch_up: Callable[[], int] = lambda: 0,
     **how: Any,
 ) -> Coroutine[Any, Any, Outcome]:
-    """Drive the run that `begin` begins with `workers` processes of this host.
+    """Drive the run that `begin` begins with as many processes of this host as `options` say.
 
     `granted` are the permissions of its configuration there. `catch_up` counts what was recorded
     before the run begins, and returns the last position that it read. `how` is as for
@@ -101,7 +101,8 @@ def drive_locally(
     """
     from failproof_es.cli.commands.local_workers import LocalWorkers
 
-    return LocalWorkers(store, workers, begin, granted, not quiet, catch_up).drive(**how)
+    count, shows_progress = options.workers, not options.quiet
+    return LocalWorkers(store, count, begin, granted, shows_progress, catch_up).drive(**how)
 
 
 def leave_to_workers(store: Store, begin: Begin, output_format: Format) -> None:

@@ -12,22 +12,12 @@ import click
 
 from failproof_es.assurance.signing.checkpoint_signer import require_continued_log
 from failproof_es.cli.app.amounts import usd_argument
-from failproof_es.cli.app.console_beside import (
-    console_beside,
-    console_options,
-    require_console,
-)
+from failproof_es.cli.app.console_beside import console_beside
 from failproof_es.cli.app.options import (
     allow_class_option,
     allow_option,
     connections_option,
-    detach_option,
-    quiet_option,
-    require_one_volume,
-    require_one_way,
     settings_option,
-    verbose_option,
-    workers_option,
 )
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.app.usage import WrongUsage
@@ -42,17 +32,12 @@ from failproof_es.cli.commands.validate import print_preflight
 from failproof_es.cli.progress.recorded_progress import catch_up_with
 from failproof_es.cli.progress.slow_step import slow_step
 from failproof_es.cli.progress.state import ProgressState
-from failproof_es.cli.rendering.junit import junit_option
-from failproof_es.cli.rendering.output import Format, format_option
 from failproof_es.cli.starting.carrying_out import carry_out
+from failproof_es.cli.starting.drive_options import DriveOptions, drive_options
 from failproof_es.cli.starting.missing_models import install_missing
 from failproof_es.cli.starting.permitting import permitted, permitted_again
 from failproof_es.cli.starting.selection_options import selection_options
-from failproof_es.cli.starting.telemetry_beside import (
-    collector_of,
-    telemetry_beside,
-    telemetry_options,
-)
+from failproof_es.cli.starting.telemetry_beside import telemetry_beside
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.engine.branching import branch as branch_run
 from failproof_es.engine.drive_outcome import Outcome
@@ -63,10 +48,7 @@ from failproof_es.events import Again
 from failproof_es.models.trust.permissions import demands_of, granted_for
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.cases_by_result import with_cases_by_result
-from failproof_es.store.reading.reader import (
-    max_position,
-    resolve_run,
-)
+from failproof_es.store.reading.reader import max_position, resolve_run
 
 
 @click.command(cls=CliCommand)
@@ -79,30 +61,13 @@ from failproof_es.store.reading.reader import (
     help="Only check, as `validate` does. No case is asked, no class runs, nothing is stored.",
 )
 @allow_option
-@workers_option
-@detach_option
-@console_options
-@telemetry_options
-@junit_option
-@quiet_option
-@verbose_option
-@format_option()
+@drive_options
 def start(
     config: Path,
     settings: tuple[str, ...],
     dry_run: bool,
     allow: tuple[str, ...],
-    workers: int,
-    detach: bool,
-    console: bool,
-    console_port: int | None,
-    open_it: bool,
-    otlp: str | None,
-    otel_content: bool,
-    junit: Path | None,
-    quiet: bool,
-    verbose: bool,
-    output_format: Format,
+    options: DriveOptions,
 ) -> None:
     """Start a run of the configuration CONFIG, a file or the name of a shipped one.
 
@@ -110,19 +75,17 @@ def start(
     `validate` does. With --json the last line of stdout is one object: run_id, run_number,
     status, counts, gates, exit_code. Progress is then one JSON object a line on stderr.
     """
-    require_one_way(workers, detach=detach, junit=junit is not None)
-    require_console(console or open_it, console_port, detach=detach)
-    otlp = collector_of(otlp, otel_content, detach=detach)
-    require_one_volume(quiet, verbose)
     loaded = load_configuration(config, settings)
     with (
         session().open_store() as store,
-        console_beside(store, console, console_port, open_it=open_it) as live_console,
-        telemetry_beside(store, otlp, otel_content) as telemetry,
+        console_beside(
+            store, options.console, options.console_port, open_it=options.open_it
+        ) as live_console,
+        telemetry_beside(store, options.otlp, options.otel_content) as telemetry,
     ):
         loaded = with_cases_by_result(loaded, store)
         if dry_run:
-            print_preflight(loaded, store, output_format, allow)
+            print_preflight(loaded, store, options.output_format, allow)
             return
         require_continued_log(store)
         permissions = permitted(
@@ -130,26 +93,23 @@ def start(
         )
         install_missing(loaded.configuration)
 
-        if detach:
-            leave_to_workers(store, begin_new(store, loaded, permissions), output_format)
+        begin = begin_new(store, loaded, permissions)
+        if options.detach:
+            leave_to_workers(store, begin, options.output_format)
             return
 
         state = ProgressState()
 
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
-            if not quiet:
+            if not options.quiet:
                 how["on_carried_over"] = state.carry_over
-            if workers > 1:
-                begin = begin_new(store, loaded, permissions)
+            if options.workers > 1:
                 granted = granted_for(loaded.configuration)
-                return drive_locally(store, begin, workers, granted, quiet=quiet, **how)
-            how |= {"step": partial(slow_step, quiet=quiet), "permissions": permissions}
+                return drive_locally(store, begin, options, granted, **how)
+            how |= {"step": partial(slow_step, quiet=options.quiet), "permissions": permissions}
             return start_run(loaded, store, **how)
 
-        carry_out(
-            store, drive, state, junit, quiet, output_format, live_console, telemetry,
-            config=config, verbose=verbose,
-        )  # fmt: skip
+        carry_out(store, drive, state, options, live_console, telemetry, config=config)
 
 
 @click.command(cls=CliCommand)
@@ -182,14 +142,7 @@ def start(
 @connections_option
 @allow_option
 @allow_class_option
-@workers_option
-@detach_option
-@console_options
-@telemetry_options
-@junit_option
-@quiet_option
-@verbose_option
-@format_option()
+@drive_options
 def resume(
     run: str,
     position: int | None,
@@ -199,17 +152,7 @@ def resume(
     settings: tuple[str, ...],
     allow: tuple[str, ...],
     allow_class: tuple[str, ...],
-    workers: int,
-    detach: bool,
-    console: bool,
-    console_port: int | None,
-    open_it: bool,
-    otlp: str | None,
-    otel_content: bool,
-    junit: Path | None,
-    quiet: bool,
-    verbose: bool,
-    output_format: Format,
+    options: DriveOptions,
 ) -> None:
     """Resume RUN.
 
@@ -244,10 +187,6 @@ def resume(
         )
     again = "abandoned" if retry_abandoned else again
     branching = position is not None or again is not None
-    require_one_way(workers, detach=detach, junit=junit is not None)
-    require_console(console or open_it, console_port, detach=detach)
-    otlp = collector_of(otlp, otel_content, detach=detach)
-    require_one_volume(quiet, verbose)
     if settings and not branching:
         raise InvalidInput.because(
             "options-conflict",
@@ -262,23 +201,26 @@ def resume(
         )
     with (
         session().open_store() as store,
-        console_beside(store, console, console_port, open_it=open_it) as live_console,
-        telemetry_beside(store, otlp, otel_content) as telemetry,
+        console_beside(
+            store, options.console, options.console_port, open_it=options.open_it
+        ) as live_console,
+        telemetry_beside(store, options.otlp, options.otel_content) as telemetry,
     ):
         require_continued_log(store)
         state = ProgressState()
         with store.lend() as connection:
             run_id = resolve_run(connection, run)
-            if detach and not branching:
-                leave_to_workers(store, begin_again(store, run_id, max_spend), output_format)
+            if options.detach and not branching:
+                begin = begin_again(store, run_id, max_spend)
+                leave_to_workers(store, begin, options.output_format)
                 return
             recorded = read_run(connection, run_id)
             if not branching:
                 state.name_run(recorded.started)
-            if live_console is not None and not branching:
-                live_console.show(recorded.started.run_number)
-            if telemetry is not None and not branching:
-                telemetry.follow(run_id, recorded.started.run_number)
+                if live_console is not None:
+                    live_console.show(recorded.started.run_number)
+                if telemetry is not None:
+                    telemetry.follow(run_id, recorded.started.run_number)
 
         permissions, granted = permitted_again(
             recorded, settings, allow, allow_class, branching=branching
@@ -288,8 +230,8 @@ def resume(
             if branching
             else begin_again(store, run_id, max_spend)
         )
-        if detach:
-            leave_to_workers(store, begin, output_format)
+        if options.detach:
+            leave_to_workers(store, begin, options.output_format)
             return
 
         def catch_up() -> int:
@@ -300,21 +242,21 @@ def resume(
             """
             with store.lend() as connection:
                 position = max_position(connection)
-                if not quiet:
+                if not options.quiet:
                     with slow_step("counting what is recorded"):
                         catch_up_with(counted := ProgressState(), connection, run_id)
                     state.adopt(counted)
             return position
 
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
-            if not quiet:
+            if not options.quiet:
                 how["on_carried_over"] = state.carry_over
-            if workers > 1:
+            if options.workers > 1:
                 if not branching:
                     how["catch_up"] = catch_up
-                return drive_locally(store, begin, workers, granted, quiet=quiet, **how)
+                return drive_locally(store, begin, options, granted, **how)
             how["permissions"] = permissions
-            if not quiet and not branching:
+            if not options.quiet and not branching:
                 how["on_begun"] = state.remember
             if branching:
                 return branch_run(run_id, position, store, again=again, settings=settings, **how)
@@ -322,7 +264,4 @@ def resume(
             return resume_run(run_id, store, max_spend_usd=max_spend, **how)
 
         resumed = None if branching else str(run_id)
-        carry_out(
-            store, drive, state, junit, quiet, output_format, live_console, telemetry, resumed,
-            verbose=verbose,
-        )  # fmt: skip
+        carry_out(store, drive, state, options, live_console, telemetry, resumed=resumed)

@@ -41,6 +41,7 @@ from failproof_es.store.store import Store
 from failproof_es.support import event_loop
 
 if TYPE_CHECKING:
+    from failproof_es.cli.starting.drive_options import DriveOptions
     from failproof_es.exports.otel.beside import TelemetryBeside
 
 
@@ -48,15 +49,12 @@ def carry_out(
     store: Store,
     drive: Drive,
     state: ProgressState,
-    junit: Path | None,
-    quiet: bool,
-    output_format: Format,
+    options: DriveOptions,
     live_console: RunConsole | None,
     telemetry: TelemetryBeside | None,
-    resumed: str | None = None,
     *,
+    resumed: str | None = None,
     config: Path | None = None,
-    verbose: bool,
 ) -> None:
     """Drive the run, write its files, print the results, and exit with the run's exit code.
 
@@ -67,9 +65,8 @@ def carry_out(
     raise_descriptor_limit()
     with store.lend() as connection:
         print_differences(difference.what for difference in differences(connection))
-    progress = progress_for(
-        state, quiet=quiet, as_json=output_format is not Format.TABLE, verbose=verbose
-    )
+    quiet, as_json = options.quiet, options.output_format is not Format.TABLE
+    progress = progress_for(state, quiet=quiet, as_json=as_json, verbose=options.verbose)
     with (
         ExitStack() as after_signing,
         ExitStack() as ending,
@@ -100,41 +97,41 @@ def carry_out(
                 note_run(error, run_name)
             raise
         after_signing.callback(report_signing_error, keeper)  # also if the results are unreadable
-        counted_up, failures, is_written = _write_results(store, outcome.run_id, junit, quiet)
+        counted_up, failures, is_written = _write_results(store, outcome.run_id, options)
         ending.enter_context(slow_step("bringing the projections up to date", quiet=quiet))
     exit_code = exit_code_of(outcome)
     if keeper.changed is not None or not is_written:
         exit_code = ExitCode.FAILED
-    if output_format is Format.TABLE:
+    if not as_json:
         with ignore_broken_pipe():
             print_outcome(outcome, counted_up, failures)
     if outcome.reason:  # the reason of a stop is no hint: --quiet keeps it
         say(f"run {outcome.run_number} {outcome.status}: {outcome.reason}")
     if not quiet:
-        if output_format is not Format.TABLE:
+        if as_json:
             say_worst(failures)
         say_what_next(counted_up, outcome.status, config)
     say_gates_not_met(outcome, exit_code)
-    if output_format is not Format.TABLE:
+    if as_json:
         with ignore_broken_pipe():
             print_json(summary(outcome, exit_code))
-    is_interactive = not quiet and output_format is Format.TABLE and at_a_terminal()
+    is_interactive = not quiet and not as_json and at_a_terminal()
     if live_console is not None and is_interactive and not outcome.interrupted:
         live_console.stay()
     click.get_current_context().exit(exit_code)
 
 
 def _write_results(
-    store: Store, run_id: UUID, junit: Path | None, quiet: bool
+    store: Store, run_id: UUID, options: DriveOptions
 ) -> tuple[RunSummary, FailureReasons, bool]:
-    """Write the run's files, `junit` as well.
+    """Write the run's files, JUnit XML as well if it was asked for.
 
     Returns its summary, the reasons of its failures, and whether all are written.
     """
     with store.lend() as connection:
-        with slow_step("counting the results", quiet=quiet):
+        with slow_step("counting the results", quiet=options.quiet):
             run = with_warning(RecordedRun.read(connection, run_id))
             counted_up, failures = run.summary, failure_reasons(run)
-        with slow_step("writing the results", quiet=quiet):
-            is_written = write_files(store, run, junit, quiet)
+        with slow_step("writing the results", quiet=options.quiet):
+            is_written = write_files(store, run, options.junit, options.quiet)
     return counted_up, failures, is_written
