@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from failproof_es.shell_analysis.equivalence.programs import signals
 from failproof_es.shell_analysis.equivalence.words import (
@@ -21,6 +22,7 @@ from failproof_es.shell_analysis.equivalence.words import (
     is_number,
     literal,
 )
+from failproof_es.shell_analysis.parse import option_table
 from failproof_es.shell_analysis.parse.option_table import Utility
 
 
@@ -29,8 +31,7 @@ class UnreadableArguments(Exception):
     written."""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """An option that was given, with its value; `None` if it was given without one."""
 
     name: str
@@ -55,6 +56,17 @@ class Arguments:
     def values(self, *names: str) -> list[Word]:
         """The values given to these options, by their canonical names, in order."""
         return [o.value for o in self.options if o.name in names and o.value is not None]
+
+
+def rules_of(program: str, described: str = "it") -> Utility:
+    """The program's rules in `utilities.toml`.
+
+    Raises `UnreadableArguments` if it has none; `described` names the program in the message.
+    """
+    utility = option_table.utility(program)
+    if utility is None:
+        raise UnreadableArguments(f"no rule for {described}")
+    return utility
 
 
 def read_arguments(words: Sequence[Word], utility: Utility) -> Arguments:

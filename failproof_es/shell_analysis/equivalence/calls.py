@@ -10,6 +10,7 @@ from failproof_es.shell_analysis.equivalence.arguments import (
     UnreadableArguments,
     normalize_options,
     read_arguments,
+    rules_of,
     settled_operands,
     take_script,
 )
@@ -81,9 +82,7 @@ def _build_from_table(
     """
     if program == "git" and words and words[0].text is not None:
         return _git(name, words, statements)
-    utility = option_table.utility(program)
-    if utility is None:
-        raise UnreadableArguments("no rule for it")
+    utility = rules_of(program)
     if utility.command is not None:
         return _wrapper(name, words, utility, statements)
     return _form_by_table(name, words, utility, statements)
@@ -104,12 +103,11 @@ def _form_by_table(
     options = normalize_options(raw_options, utility)
     if name == "ls" and not statements.context.to_terminal:
         options = _without_single_column(options, utility)
-    form = tuple((option.name, option.value) for option in options)
     guarded = arguments.protected or unsafe
     places = settled_operands(operands, options, utility)
     if name == "chmod" and operands and not arguments.has("--reference"):
         places = (normal_mode(operands[0]), *places[1:])
-    return ("call", name, form, places, guarded)
+    return ("call", name, options, places, guarded)
 
 
 def _without_single_column(options: tuple[Option, ...], utility: Utility) -> tuple[Option, ...]:
@@ -121,9 +119,7 @@ def _without_single_column(options: tuple[Option, ...], utility: Utility) -> tup
 
 def _git(name: str, words: Sequence[Word], statements: Statements) -> Form:
     command = words[0].text
-    utility = option_table.utility(f"git {command}")
-    if utility is None:
-        raise UnreadableArguments(f"no rule for git {command}")
+    utility = rules_of(f"git {command}", f"git {command}")
     end = next((i for i, word in enumerate(words) if word.text == "--"), len(words))
     form = _form_by_table(f"{name} {command}", words[1:end], utility, statements)
     return (form, "paths", tuple(words[end:])) if end < len(words) else form
@@ -134,22 +130,21 @@ def _wrapper(name: str, words: Sequence[Word], utility: Utility, statements: Sta
     arguments = read_arguments(words, utility)
     start = utility.command or 0
     options = normalize_options(arguments.options, utility)
-    form = tuple((option.name, option.value) for option in options)
     own, command = arguments.operands[:start], list(arguments.operands[start:])
     if name in ("command", "builtin") and command and command[0].start.startswith("-"):
         raise UnreadableArguments("an option")
     if name == "xargs":
-        form, command = _xargs(form, command)
+        options, command = _xargs(options, command)
     if not command:
-        return ("wrap", name, form, own)
+        return ("wrap", name, options, own)
     if name == "sudo":
-        return ("wrap", name, form, own, _with_assignments(command, statements))
-    return ("wrap", name, form, own, statements.call(command))
+        return ("wrap", name, options, own, _with_assignments(command, statements))
+    return ("wrap", name, options, own, statements.call(command))
 
 
 def _xargs(
-    options: tuple[tuple[str, Word | None], ...], command: list[Word]
-) -> tuple[tuple[tuple[str, Word | None], ...], list[Word]]:
+    options: tuple[Option, ...], command: list[Word]
+) -> tuple[tuple[Option, ...], list[Word]]:
     """The options of xargs and its command, with marks for appended or replaced arguments.
 
     The command is `echo` if `command` is empty. Raises `UnreadableArguments` if the text to be
@@ -162,7 +157,7 @@ def _xargs(
     mark = marks[-1].text if marks[-1] is not None else None
     if not mark:
         raise UnreadableArguments("a computed replacement mark")
-    options = tuple((n, literal("{}") if n == "-I" else v) for n, v in options)
+    options = tuple(Option(n, literal("{}") if n == "-I" else v) for n, v in options)
     return options, [word.substituted(mark, _REPLACED) for word in command]
 
 
@@ -176,14 +171,11 @@ def _with_assignments(words: Sequence[Word], statements: Statements) -> Form:
 
 
 def _env(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    utility = option_table.utility("env")
-    assert utility is not None
+    utility = rules_of("env")
     arguments = read_arguments(words, utility)
     if arguments.has("-S"):
         raise UnreadableArguments("-S")
-    options = tuple(
-        (option.name, option.value) for option in normalize_options(arguments.options, utility)
-    )
+    options = normalize_options(arguments.options, utility)
     return ("wrap", name, options, _with_assignments(arguments.operands, statements))
 
 
@@ -196,15 +188,12 @@ def _shell(name: str, program: str, words: Sequence[Word], statements: Statement
 
 def _watch(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
     """The normal form of `watch`, which gives its operands, joined by spaces, to `sh -c`."""
-    utility = option_table.utility("watch")
-    assert utility is not None
+    utility = rules_of("watch")
     arguments = read_arguments(words, utility)
     texts = [word.text for word in arguments.operands]
     if arguments.has("-x") or None in texts:
         raise UnreadableArguments("a computed command")
-    options = tuple(
-        (option.name, option.value) for option in normalize_options(arguments.options, utility)
-    )
+    options = normalize_options(arguments.options, utility)
     return ("shell", name, options, statements.text(" ".join(map(str, texts)), "posix"))
 
 
@@ -228,33 +217,25 @@ def _kill(name: str, program: str, words: Sequence[Word], statements: Statements
 
 def _signal_first(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
     """The normal form of `pkill`: the signal, and the other arguments by the table of options."""
-    utility = option_table.utility(program)
     signal, rest = "15", []
     for word in words:
         text = word.text or ""
         candidate = text.removeprefix("--signal=") if text.startswith("--signal=") else text[1:]
-        number = (
-            signals.signal_number(candidate) if text.startswith("-") and len(text) > 1 else None
-        )
+        number = signals.signal_number(candidate) if text.startswith("-") else None
         if number is not None and candidate.upper() == candidate:
             signal = number
         else:
             rest.append(word)
-    if utility is None:
-        raise UnreadableArguments("no rule for it")
-    return ("signal", signal, _form_by_table(name, rest, utility, statements))
+    return ("signal", signal, _form_by_table(name, rest, rules_of(program), statements))
 
 
 def _sed(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    utility = option_table.utility("sed")
-    assert utility is not None
+    utility = rules_of("sed")
     arguments = read_arguments(words, utility)
     raw_options, operands, unsafe = take_script(arguments, ("-e", "-f"))
     scripts = [option for option in raw_options if option.name in ("-e", "-f")]
     other_options = [option for option in arguments.options if option.name not in ("-e", "-f")]
-    options = tuple(
-        (option.name, option.value) for option in normalize_options(other_options, utility)
-    )
+    options = normalize_options(other_options, utility)
     guarded = arguments.protected or unsafe
     return ("call", name, options, normal_script(scripts), operands, guarded)
 
@@ -284,19 +265,18 @@ def _ordered_words(name: str, program: str, words: Sequence[Word], statements: S
 
 
 _DATE_FIELDS = {
-    "F": "%Y-%m-%d",
-    "T": "%H:%M:%S",
-    "R": "%H:%M",
-    "D": "%m/%d/%y",
-    "h": "%b",
-    "%": "%%",
-}
+    "F": "%Y-%m-%d", "T": "%H:%M:%S", "R": "%H:%M", "D": "%m/%d/%y", "h": "%b", "%": "%%",
+}  # fmt: skip
 _DATE_FIELD = re.compile("%([FTRDh%])")
 
 _MAKERS = frozenset({"mkdir", "mkfifo", "mknod", "install"})
 
 Rule = Callable[[str, str, Sequence[Word], Statements], Form]
 
+_COMPARED_AS_WRITTEN = (
+    "printf", "source", "exit", "return", "shift", "unset", "read", "wait", "jobs", "history",
+    "break", "continue", "trap", "type", "expr",
+)  # fmt: skip
 _RULES: dict[str, Rule] = {
     "env": _env,
     **dict.fromkeys(_SHELLS, _shell),
@@ -313,24 +293,5 @@ _RULES: dict[str, Rule] = {
     "test": normal_test,
     "[": normal_test,
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), normal_awk),
-    **dict.fromkeys(
-        (
-            "printf",
-            "source",
-            "exit",
-            "return",
-            "shift",
-            "unset",
-            "read",
-            "wait",
-            "jobs",
-            "history",
-            "break",
-            "continue",
-            "trap",
-            "type",
-            "expr",
-        ),
-        _ordered_words,
-    ),
+    **dict.fromkeys(_COMPARED_AS_WRITTEN, _ordered_words),
 }

@@ -32,6 +32,20 @@ _REMEMBERED_BYTES = 32 * 1024 * 1024
 """Limits of the cache, in answers and bytes; the least recently asked are dropped."""
 
 
+def answer_in_parts(
+    answer: Callable[[Sequence[str]], Sequence[Answer]], texts: Sequence[str]
+) -> list[Answer]:
+    """The answer to each text, in order; in several threads if they are more than one batch.
+
+    `answer` gets at most `MOST` texts at a time and returns an answer for each.
+    """
+    parts = [texts[at : at + MOST] for at in range(0, len(texts), MOST)]
+    if len(parts) < 2:
+        return [one for part in parts for one in answer(part)]
+    with ThreadPoolExecutor(1 + CORES) as pool:
+        return [one for answers in pool.map(answer, parts) for one in answers]
+
+
 class _Question(Generic[Answer]):
     """A text that waits for its answer."""
 

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 from failproof_es.shell_analysis.errors import Unparseable
 from failproof_es.shell_analysis.parse import programs, shell
-from failproof_es.shell_analysis.parse.batching import CORES, MOST
+from failproof_es.shell_analysis.parse.batching import answer_in_parts
 from failproof_es.shell_analysis.parse.shell import Script
 from failproof_es.shell_analysis.parse.syntax import walk
 from failproof_es.shell_analysis.posix import rules, shellcheck
@@ -72,14 +70,8 @@ def check_posix_many(commands: Iterable[str], edition: Edition = "2017") -> list
     core."""
     programs.require()  # a cached version must not hide that a program is missing
     version = f"posix-{VERSION}/{edition} {shell.tool_version()} {shellcheck.tool_version()}"
-    texts = list(commands)
-    parts = [texts[at : at + MOST] for at in range(0, len(texts), MOST)]
-    if len(parts) < 2:
-        judged_parts: Iterable[list[tuple[str, ...]]] = [_reasons(part, edition) for part in parts]
-    else:
-        with ThreadPoolExecutor(1 + CORES) as pool:
-            judged_parts = list(pool.map(lambda part: _reasons(part, edition), parts))
-    return [PosixVerdict(not reasons, reasons, version) for reasons in chain(*judged_parts)]
+    judged = answer_in_parts(lambda part: _reasons(part, edition), list(commands))
+    return [PosixVerdict(not reasons, reasons, version) for reasons in judged]
 
 
 def _reasons(commands: Sequence[str], edition: Edition) -> list[tuple[str, ...]]:

@@ -6,11 +6,9 @@ No command is run. The rules follow the policy in docs/reference/command-safety.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
 
 from failproof_es.shell_analysis.parse import shell
-from failproof_es.shell_analysis.parse.batching import CORES, MOST
+from failproof_es.shell_analysis.parse.batching import answer_in_parts
 from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.reader import CommandReader
 from failproof_es.shell_analysis.safety.rules.data_stores import destroys_data, destroys_packages
@@ -94,10 +92,7 @@ def judge_safety_many(commands: Iterable[str]) -> list[SafetyVerdict]:
 
     Raises `ProgramMissing` without `shfmt`.
     """
-    texts = list(commands)
-    parts = [texts[at : at + MOST] for at in range(0, len(texts), MOST)]
-    with ThreadPoolExecutor(1 + CORES) as pool:
-        return list(chain.from_iterable(pool.map(_judge_part, parts)))
+    return answer_in_parts(_judge_part, list(commands))
 
 
 def _judge_part(commands: Sequence[str]) -> list[SafetyVerdict]:

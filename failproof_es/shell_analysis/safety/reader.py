@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from failproof_es.shell_analysis.errors import Unparseable
@@ -105,11 +106,7 @@ class CommandReader:
         before = self._feed
         self._feed = self._feed_of(redirections)
         if command is None:
-            self._emit(
-                ShellCommand(
-                    "", (), redirections, self._feed, self._known.cwd, dict(self._known.files)
-                )
-            )
+            self._emit(self._command("", (), redirections))
         elif command["Type"] == "CallExpr":
             self._call(command, redirections)
         else:
@@ -208,11 +205,7 @@ class CommandReader:
             self._emit(ShellCommand("=", assigned, cwd=self._known.cwd))
         if not arguments:
             if redirections:
-                self._emit(
-                    ShellCommand(
-                        "", (), redirections, self._feed, self._known.cwd, dict(self._known.files)
-                    )
-                )
+                self._emit(self._command("", (), redirections))
             return
         self._known.restore(before)  # in `A=b command $A` the old value of A is expanded
         started = len(self.commands)
@@ -228,16 +221,10 @@ class CommandReader:
             if at and words.is_one_variable(word):
                 # Without the whole operand a command fails; it does not reach further.
                 readings[at] = [reading for reading in readings[at] if any(reading)] or readings[at]
-        choices = [[0] * len(readings), [len(alternatives) - 1 for alternatives in readings]]
+        last = [len(alternatives) - 1 for alternatives in readings]
+        choices = [[0] * len(readings), last]
         for at, alternatives in enumerate(readings):
-            choices += [
-                [
-                    *(len(r) - 1 for r in readings[:at]),
-                    index,
-                    *(len(r) - 1 for r in readings[at + 1 :]),
-                ]
-                for index in range(len(alternatives))
-            ]
+            choices += [[*last[:at], index, *last[at + 1 :]] for index in range(len(alternatives))]
         seen = dict.fromkeys(
             tuple(
                 text
@@ -260,16 +247,7 @@ class CommandReader:
             argv = ("time", *argv)
         path = argv[0]
         name = path.rstrip("/").rpartition("/")[2] or path
-        command = ShellCommand(
-            name,
-            argv[1:],
-            redirections,
-            self._feed,
-            self._known.cwd,
-            dict(self._known.files),
-            path,
-            asks,
-        )
+        command = replace(self._command(name, argv[1:], redirections), path=path, interactive=asks)
         self._emit(command)
         if self._depth > _DEEPEST:
             raise words.TooMuch("too many commands in each other")
@@ -344,6 +322,13 @@ class CommandReader:
         self._statement(body)
         self._known.restore(before)
         self._functions[name] = body
+
+    def _command(
+        self, name: str, arguments: tuple[str, ...], redirections: tuple[Redirection, ...]
+    ) -> ShellCommand:
+        """The command with the input, the directory and the files that are known here."""
+        known = self._known
+        return ShellCommand(name, arguments, redirections, self._feed, known.cwd, dict(known.files))
 
     def _emit(self, command: ShellCommand) -> None:
         self._words += len(command.arguments)

@@ -14,7 +14,7 @@ from failproof_es.shell_analysis.equivalence.words import Form
 _PLAIN_DELIMITERS = "/,#:%!@_;~= "
 _ADDRESS = re.compile(r"[0-9]+(?:~[0-9]+)?|\$")
 _SECOND = re.compile(r"[+~][0-9]+")
-_ALONE = "=dDgGhHnNpPxzF"
+_ALONE = "=dDgGhHnNpPxzF}"
 _BRACKET = re.compile(r"\\.|\[\^?\]?(?:\[[:.=].*?[:.=]\]|[^\]])*(?P<closed>\])?", re.DOTALL)
 _END = re.compile(r"[ \t]*(?=[;\n}#]|\Z)")
 
@@ -30,7 +30,7 @@ def normal_script(scripts: Sequence[Option]) -> Form:
     """
     texts = [script.value.text if script.value is not None else None for script in scripts]
     if any(script.name != "-e" for script in scripts) or None in texts:
-        return ("scripts", tuple((script.name, script.value) for script in scripts))
+        return ("scripts", tuple(scripts))
     text = "\n".join(map(str, texts))
     try:
         return ("sed", *_Script(text).commands())
@@ -97,11 +97,9 @@ class _Script:
 
     def _function(self) -> tuple[Form, ...]:
         name = self._next_character()
-        if name in _ALONE:
-            return self._require_end((name,))
         if name == "{":
             return (name,)
-        if name == "}":
+        if name in _ALONE:
             return self._require_end((name,))
         if name in "qQlL":
             self._match(r"[ \t]*")

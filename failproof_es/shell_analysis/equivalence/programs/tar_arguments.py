@@ -8,10 +8,10 @@ from failproof_es.shell_analysis.equivalence.arguments import (
     Option,
     UnreadableArguments,
     read_arguments,
+    rules_of,
 )
 from failproof_es.shell_analysis.equivalence.statements import Statements
 from failproof_es.shell_analysis.equivalence.words import Form, Word, in_order, literal
-from failproof_es.shell_analysis.parse import option_table
 from failproof_es.shell_analysis.parse.option_table import Utility
 
 _MODES = {"-c", "-x", "-t", "-r", "-u", "-A", "-d", "--delete", "--test-label"}
@@ -29,8 +29,7 @@ def normal_tar(name: str, program: str, words: Sequence[Word], statements: State
 
     Raises `UnreadableArguments` unless it has exactly one mode and options that can be read.
     """
-    utility = option_table.utility("tar")
-    assert utility is not None
+    utility = rules_of("tar")
     options, sequence = _split_arguments(_with_dash(list(words), utility), utility)
     modes = {option.name for option in options if option.name in _MODES}
     if len(modes) != 1:
@@ -38,8 +37,7 @@ def normal_tar(name: str, program: str, words: Sequence[Word], statements: State
     other_options = [option for option in options if option.name not in _MODES]
     _refuse_rivals(other_options)
     verbosity = sum(option.name == "-v" for option in other_options)
-    form = in_order({(option.name, option.value) for option in other_options})
-    return ("tar", name, *modes, form, verbosity, sequence)
+    return ("tar", name, *modes, in_order(set(other_options)), verbosity, sequence)
 
 
 def _with_dash(words: list[Word], utility: Utility) -> list[Word]:
@@ -74,11 +72,10 @@ def _split_arguments(words: list[Word], utility: Utility) -> tuple[list[Option],
     if all(option.name in _MODES | _FREE for option in arguments.options):
         return list(arguments.options), (arguments.operands, arguments.protected)
     whole = [o for o in arguments.options if o.name in _MODES | _FREE]
-    positional = [o for o in arguments.options if o.name not in _MODES | _FREE]
+    positional = tuple(o for o in arguments.options if o.name not in _MODES | _FREE)
     if not _precede_operands(words, arguments.operands, utility):
         raise UnreadableArguments("an option among the files")
-    form = tuple((option.name, option.value) for option in positional)
-    return whole, (form, arguments.operands, arguments.protected)
+    return whole, (positional, arguments.operands, arguments.protected)
 
 
 def _precede_operands(words: list[Word], operands: tuple[Word, ...], utility: Utility) -> bool:

@@ -7,7 +7,7 @@ program gives to a shell are returned, to be read as shell.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from failproof_es.shell_analysis.safety.commands import ShellCommand
@@ -20,33 +20,18 @@ from failproof_es.shell_analysis.safety.text.makefiles import MAKES, make_script
 RENAMERS = frozenset({"rename", "prename", "perl-rename", "file-rename"})
 """Names of Perl's `rename`, whose first operand is a program, and of util-linux's."""
 
-_CODE_OPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "python": ("c", ()),
-    "pypy": ("c", ()),
+_CODE_OPTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "perl": ("eE", ()),
-    "ruby": ("e", ()),
-    "node": ("ep", ("--eval", "--print")),
-    "nodejs": ("ep", ("--eval", "--print")),
-    "bun": ("e", ("--eval",)),
+    **dict.fromkeys(("node", "nodejs"), ("ep", ("--eval", "--print"))),
+    **dict.fromkeys(("bun", "julia", "elixir"), ("e", ("--eval",))),
     "php": ("r", ("--run",)),
-    "lua": ("e", ()),
-    "luajit": ("e", ()),
-    "Rscript": ("e", ()),
-    "osascript": ("e", ()),
-    "tclsh": ("", ()),
-    "expect": ("c", ()),
-    "jshell": ("", ()),
-    "pwsh": ("c", ("-Command", "-c", "-command")),
-    "powershell": ("c", ("-Command", "-c", "-command")),
     "gdb": ("", ("-ex", "--eval-command")),
-    "julia": ("e", ("--eval",)),
-    "elixir": ("e", ("--eval",)),
-    "groovy": ("e", ()),
-    "guile": ("c", ()),
-    "ghc": ("e", ()),
-    "scala": ("e", ()),
-    "irb": ("", ()),
-    "deno": ("", ()),
+    **dict.fromkeys(("pwsh", "powershell"), ("c", ("-Command", "-c", "-command"))),
+    **dict.fromkeys(("python", "pypy", "expect", "guile"), ("c", ())),
+    **dict.fromkeys(
+        ("ruby", "lua", "luajit", "Rscript", "osascript", "groovy", "ghc", "scala"), ("e", ())
+    ),
+    **dict.fromkeys(("tclsh", "jshell", "irb", "deno"), ("", ())),
 }
 _AWKS = frozenset({"awk", "gawk", "mawk", "nawk", "original-awk"})
 _VERSIONED = re.compile(r"(python|pypy|perl|ruby|node|lua|php|Rscript|guile)[\d.]*w?")
@@ -144,7 +129,7 @@ def embedded_scripts(command: ShellCommand) -> list[str]:
         scripts = [*command.values("e", "--expression"), *command.operands[:1]]
         matches = [_SED_RUNS.search(script) for script in scripts]
         return [match[1] or match[3] for match in matches if match and (match[1] or match[3])]
-    if command.name in ("git",):
+    if command.name == "git":
         return list(_git_aliases(command))
     if command.name in MAKES:
         return make_scripts(command)

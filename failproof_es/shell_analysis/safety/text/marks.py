@@ -34,15 +34,9 @@ UNKNOWN = frozenset((ANY, *TAINTS))
 GLOBS = frozenset((STAR, QUESTION, BRACKET))
 
 _PLAIN = {
-    HOME: "~",
-    STAR: "*",
-    QUESTION: "?",
-    BRACKET: "[",
-    OPEN: "{",
-    COMMA: ",",
-    CLOSE: "}",
+    HOME: "~", STAR: "*", QUESTION: "?", BRACKET: "[", OPEN: "{", COMMA: ",", CLOSE: "}",
     SPLIT: " ",
-}
+}  # fmt: skip
 _TO_PLAIN = str.maketrans(_PLAIN)
 _TO_SHOWN = str.maketrans(_PLAIN | dict.fromkeys(UNKNOWN, "…"))
 _ALL = str.maketrans(dict.fromkeys([*UNKNOWN, *_PLAIN], "\ufffd"))

@@ -94,9 +94,7 @@ def _echo_output(arguments: tuple[str, ...]) -> str:
 def taint(commands: Sequence[ShellCommand]) -> str:
     """Marks for the origin of the commands' output, such as `REMOTE`; empty for a harmless
     origin."""
-    taints = ""
-    for command in commands:
-        taints += _taint(command)
+    taints = "".join(map(_taint, commands))
     if _lists_all_processes(commands):
         taints += marks.PROCESSES
     if not taints and any(command.name in _EVALUATED for command in commands):
@@ -271,8 +269,7 @@ def listing(upstream: Sequence[ShellCommand]) -> list[str]:
 
 _VALUED_URL = {
     "curl": "AbcCdDeEFhHKmoPQrtTuUwxXyYz",
-    "wget": "OPoaetTwQUiAR",
-    "wget2": "OPoaetTwQUiAR",
+    **dict.fromkeys(("wget", "wget2"), "OPoaetTwQUiAR"),
     "aria2c": "odijsxkl",
     "axel": "onsU",
 }
@@ -304,8 +301,4 @@ def output_files(command: ShellCommand) -> list[str]:
 
 def origin(command: ShellCommand) -> str:
     """The mark of the origin of the files that `output_files` names: network or decoder."""
-    return (
-        marks.REMOTE
-        if command.name in ("curl", "wget", "wget2", "aria2c", "axel")
-        else marks.DECODED
-    )
+    return marks.REMOTE if command.name in _VALUED_URL else marks.DECODED

@@ -29,24 +29,13 @@ KNOWN_VARIABLES = {
     "TMPDIR": "/tmp",  # noqa: S108  what the variable holds, not a file of ours
     "IFS": " ",
     "SHELL": "sh",
-    "EDITOR": "editor",
-    "VISUAL": "editor",
+    **dict.fromkeys(("EDITOR", "VISUAL"), "editor"),
     "PAGER": "pager",
     "BROWSER": "browser",
     "SUDO": "sudo",
     "BASH": "bash",
-    "USER": marks.ANY,
-    "LOGNAME": marks.ANY,
-    "HOSTNAME": marks.ANY,
-    "UID": marks.ANY,
-    "EUID": marks.ANY,
-    "RANDOM": marks.ANY,
-    "$": marks.ANY,
-    "!": marks.ANY,
-    "?": marks.ANY,
-    "#": marks.ANY,
-    "OLDPWD": marks.ANY,
-    "PATH": marks.ANY,
+    **dict.fromkeys(("USER", "LOGNAME", "HOSTNAME", "UID", "EUID", "RANDOM"), marks.ANY),
+    **dict.fromkeys(("$", "!", "?", "#", "OLDPWD", "PATH"), marks.ANY),
 }
 """Variables that every environment has. Any other may be unset."""
 

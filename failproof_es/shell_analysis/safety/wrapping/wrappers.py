@@ -42,10 +42,6 @@ def inside(name: str, arguments: tuple[str, ...], items: Items) -> list[Inner]:
     special = _SPECIAL.get(name)
     if special is not None:
         return special(arguments)
-    if name in SHELLS:
-        return _shell(arguments)
-    if name in ("find", "fd", "fdfind", "gfind"):
-        return _find(arguments) if "find" in name and name != "fdfind" else _fd(arguments)
     if name not in WRAPPERS:
         return []
     wrapper = _TABLE[name]
@@ -236,11 +232,11 @@ def _run_by_table(name: str, arguments: tuple[str, ...]) -> list[Inner]:
 
 def _start_stop_daemon(arguments: tuple[str, ...]) -> list[Inner]:
     """The commands that `start-stop-daemon --exec program -- arguments` runs."""
-    inner_commands = []
-    for parsed in readings(_TABLE["start-stop-daemon"], arguments):
-        for program in parsed.values("-a", "--startas", "-x", "--exec"):
-            inner_commands.append(Inner((program, *parsed.words)))
-    return inner_commands
+    return [
+        Inner((program, *parsed.words))
+        for parsed in readings(_TABLE["start-stop-daemon"], arguments)
+        for program in parsed.values("-a", "--startas", "-x", "--exec")
+    ]
 
 
 def _ssh(name: str) -> Callable[[tuple[str, ...]], list[Inner]]:
@@ -348,20 +344,18 @@ def _options_with_commands(*options: str) -> Callable[[tuple[str, ...]], list[In
 
 def _editor(arguments: tuple[str, ...]) -> list[Inner]:
     """The shell commands of `vim -c ':!command'`, `ex +'!command'`."""
-    inner_commands = []
-    for word in arguments:
-        text = word.lstrip("+").lstrip(":").lstrip()
-        if text.startswith("!"):
-            inner_commands.append(Inner(text=text[1:]))
-    return inner_commands
+    texts = [word.lstrip("+").lstrip(":").lstrip() for word in arguments]
+    return [Inner(text=text[1:]) for text in texts if text.startswith("!")]
 
 
 _SPECIAL: dict[str, Callable[[tuple[str, ...]], list[Inner]]] = {
+    **dict.fromkeys(SHELLS, _shell),
+    **dict.fromkeys(("find", "gfind"), _find),
+    **dict.fromkeys(("fd", "fdfind"), _fd),
     "trap": _text_operand,
     "alias": _alias,
     "git": _git,
-    "env": _env,
-    "genv": _env,
+    **dict.fromkeys(("env", "genv"), _env),
     "runuser": _runuser,
     "start-stop-daemon": _start_stop_daemon,
     "ssh": _ssh("ssh"),
@@ -376,14 +370,7 @@ _SPECIAL: dict[str, Callable[[tuple[str, ...]], list[Inner]]] = {
     "sort": _options_with_commands("--compress-program"),
     "man": _options_with_commands("-P", "--pager"),
     "expect": _options_with_commands("-c"),
-    "vim": _editor,
-    "vi": _editor,
-    "nvim": _editor,
-    "ex": _editor,
-    "docker": _container("docker"),
-    "docker-compose": _container("docker"),
-    "podman": _container("docker"),
-    "nerdctl": _container("docker"),
-    "kubectl": _container("kubectl"),
-    "oc": _container("kubectl"),
+    **dict.fromkeys(("vim", "vi", "nvim", "ex"), _editor),
+    **dict.fromkeys(("docker", "docker-compose", "podman", "nerdctl"), _container("docker")),
+    **dict.fromkeys(("kubectl", "oc"), _container("kubectl")),
 }
