@@ -62,6 +62,7 @@ OTHERS = (
     *("dialects.shipped.failproof.prompt_variables.", "dialects.discovery.", "dialects.registry."),
     *("dialects.kit.file_shapes.", "dialects.kit.foreign_names.", "dialects.kit.json_lines."),
     *("dialects.kit.looking.", "dialects.kit.unknown_keys.", "dialects.kit.patterns_when_used."),
+    *("dialects.kit.schemas.",),
     *("dialects.shipped.failproof.expectation.kind_of", "dialects.shipped.failproof.description."),
     *("dialects.reply_checks.pattern_problem",),
     *("dialects.shipped.redteam.checks.citations.can_be_cited",),
@@ -72,9 +73,9 @@ OTHERS = (
     *("dialects.shipped.redteam.checks.tool_calls.offered",),
     # templates, and what is asked before anything was answered
     *("dialects.shipped.benchmark.prompts.generation_prompt",),
-    *("dialects.shipped.benchmark.prompts.shipped",),
     *("dialects.shipped.command.prompt_template.", "dialects.kit.templates.defects"),
-    *("dialects.kit.templates.names",),
+    *("dialects.kit.templates.names", "dialects.kit.templates.shipped"),
+    *("dialects.kit.templates.report_defects",),
     *("dialects.shipped.promptguard.template.", "dialects.shipped.redteam.source_block."),
 )  # fmt: skip
 """Beginnings of the names of functions that are given texts, and none of a reply."""

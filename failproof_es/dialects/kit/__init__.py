@@ -10,6 +10,7 @@ Each module is used by its own name and imported when it is needed:
 | `looking` | telling files of a dialect by their beginning, which never raises |
 | `taken_ids` | ids that are unique in a suite, whatever its size |
 | `unknown_keys`, `foreign_names` | unknown keys: typos, other tools' names, custom keys |
+| `schemas` | reporting what a pydantic model refuses, and reading `prompts.options` |
 | `templates` | putting untrusted text into a prompt, and delimiters that it can't hold |
 | `cut_off` | what becomes of a reply that was cut off: never a failure |
 | `refusal` | whether a reply declines, and with which words |

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sqlite3
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
+
+from failproof_es.problems import Problems
 
 
 class SeenIds:
@@ -44,3 +46,19 @@ class SeenIds:
             "SELECT path, line FROM places WHERE suite = ? AND case_id = ?", key
         ).fetchone()
         return f"{os.fsdecode(first)}:{at}"
+
+    def is_new(
+        self, suite_id: str, case_id: str, problems: Problems, noun: str = "case", **place: Any
+    ) -> bool:
+        """Claim an id as `claim` does. Reports an error and returns `False` if it is in use.
+
+        `place` is the place of the id as arguments of `Problems.error`, `noun` the word for a case.
+        """
+        first = self.claim(suite_id, case_id, place["path"], place["line"] or 1)
+        if first is not None:
+            in_suite = f" in suite {suite_id!r}" if suite_id else ""
+            name = place["field"].rpartition(".")[2]
+            message = f"duplicate id {case_id!r}{in_suite}, first used at {first}"
+            remedy = f"give each {noun} its own {name}"
+            problems.error("duplicate-id", message, remedy=remedy, **place)
+        return first is None

@@ -9,7 +9,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
 from itertools import count
+
+from failproof_es.problems import Problems
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _DIGITS = 32
@@ -43,6 +46,27 @@ def defects(template: str, required: Sequence[str], optional: Sequence[str]) -> 
         if name not in placeholders:
             placeholder_list = ", ".join(f"{{{{{placeholder}}}}}" for placeholder in placeholders)
             yield f"holds {{{{{name}}}}}, which nothing fills in; known: {placeholder_list}"
+
+
+def report_defects(
+    options: object,
+    placeholders: Mapping[str, tuple[Sequence[str], Sequence[str]]],
+    problems: Problems,
+) -> None:
+    """Report the defects of the templates among a dialect's options.
+
+    `placeholders` has the required and the optional ones of each template; `None` as an option is
+    the shipped template.
+    """
+    for name, (required, optional) in placeholders.items():
+        template = getattr(options, name)
+        for defect in () if template is None else defects(template, required, optional):
+            problems.error("invalid-template", defect, field=f"prompts.options.{name}")
+
+
+def shipped(package: str, name: str) -> str:
+    """The text of the template in the file NAME.txt of a package."""
+    return files(package).joinpath(f"{name}.txt").read_text("utf-8").strip("\n")
 
 
 def delimiter(*untrusted: str) -> str:

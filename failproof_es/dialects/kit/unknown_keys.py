@@ -8,7 +8,7 @@ for each file. A key that begins with `x_`, `x-` or `_` is kept whatever it rese
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,6 +72,21 @@ class UnknownKeys:
             message = f"unknown field: kept with the stored {self.what}, not used (first seen here)"
             self.problems.warning("unknown-field", message, **place)
         return refused
+
+    def report_all(
+        self, document: Mapping[str, Any], known_keys: Sequence[str], at: str = "", **place: Any
+    ) -> bool:
+        """Report the keys of an object that are not known. Returns whether one is an error.
+
+        `at` is the object's own field with a dot; `place` are further arguments of
+        `Problems.error`.
+        """
+        refused = [
+            self.report(key, known_keys, document, field=f"{at}{key}", **place)
+            for key in document
+            if key not in known_keys
+        ]
+        return any(refused)
 
 
 def refuse(

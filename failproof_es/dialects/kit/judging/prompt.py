@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from failproof_es.core.case import Turn
+from failproof_es.dialects.kit import templates
 from failproof_es.dialects.kit.judging.checklist import Item
 from failproof_es.dialects.kit.templates import delimiter, fill
 
@@ -53,7 +53,7 @@ class Passage:
 @cache
 def shipped() -> str:
     """The default template of the question to a judge."""
-    return files(__package__).joinpath("judge.txt").read_text("utf-8").strip("\n")
+    return templates.shipped(__package__, "judge")
 
 
 def token(items: Sequence[Item], transcript: Passages) -> str:

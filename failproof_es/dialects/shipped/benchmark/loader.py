@@ -175,12 +175,9 @@ class _TaskFile:
         task_id = document.get("task_id")
         if not isinstance(task_id, str) or not task_id.strip():
             return False
-        place: Location = (*at, "task_id")
-        first = seen_ids.claim("", task_id, self.path, self.tree.line_of(place) or 1)
-        if first is not None:
-            message = f"duplicate id {task_id!r}, first used at {first}"
-            self._error("duplicate-id", place, message, "give each task its own id")
-        return not findings and first is None and not any(misspelt)
+        place = self._place_of((*at, "task_id"))
+        is_new = seen_ids.is_new("", task_id, self.problems, "task", **place)
+        return not findings and is_new and not any(misspelt)
 
     def _error(self, code: str, location: Location, message: str, remedy: str | None) -> None:
         self.problems.error(code, message, remedy=remedy, **self._place_of(location))

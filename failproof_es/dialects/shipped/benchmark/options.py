@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from failproof_es.dialects.kit.templates import defects
+from failproof_es.dialects.kit import schemas
+from failproof_es.dialects.kit.templates import report_defects
 from failproof_es.dialects.shipped.benchmark.prompts import GENERATION_NAMES, JUDGE_NAMES
 from failproof_es.dialects.shipped.benchmark.task import FIELDS, INPUT_KEYS
-from failproof_es.problems import Problems, schema_code
-from failproof_es.support.near_names import meant_key
+from failproof_es.problems import Problems
 
 _FIELD = "prompts.options"
 _PLACEHOLDERS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
@@ -42,26 +42,9 @@ def read_options(option_values: Mapping[str, Any]) -> BenchmarkOptions:
 
     Options that are left out have their defaults. Raises `InvalidInput` with every defect.
     """
+    options = schemas.read_options(BenchmarkOptions, option_values)
     problems = Problems()
-    try:
-        options = BenchmarkOptions.model_validate(dict(option_values))
-    except ValidationError as error:
-        for details in error.errors():
-            name = ".".join(map(str, details["loc"]))
-            message, remedy = details["msg"][:1].lower() + details["msg"][1:], None
-            if details["type"] == "extra_forbidden":
-                message, remedy = (
-                    "is not a known field",
-                    meant_key(name, list(BenchmarkOptions.model_fields)),
-                )
-            code = schema_code(details["type"])
-            problems.error(code, message, field=f"{_FIELD}.{name}", remedy=remedy)
-        problems.raise_errors()
-        raise
-    for name, (required, optional) in _PLACEHOLDERS.items():
-        template = getattr(options, name)
-        for defect in () if template is None else defects(template, required, optional):
-            problems.error("invalid-template", defect, field=f"{_FIELD}.{name}")
+    report_defects(options, _PLACEHOLDERS, problems)
     _check_keys(options, problems)
     problems.raise_errors()
     return options
@@ -71,7 +54,7 @@ def _check_keys(options: BenchmarkOptions, problems: Problems) -> None:
     """Report every task key that is reserved or named twice in the options."""
     occurrences = Counter((*options.input_keys, *options.unsent_keys))
     for option in ("input_keys", "unsent_keys"):
-        field = f"{_FIELD}.{option}"
+        field = f"prompts.options.{option}"
         for key in dict.fromkeys(getattr(options, option)):
             if key in FIELDS:
                 message = f"uses the reserved name `{key}`"

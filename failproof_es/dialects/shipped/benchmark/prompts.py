@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
+from functools import cache, partial
 
 from failproof_es.dialects.kit.templates import delimiter, fill
+from failproof_es.dialects.kit.templates import shipped as shipped_template
 
 GENERATION_NAMES = ("question",)
 JUDGE_NAMES = (
@@ -21,9 +21,8 @@ JUDGE_NAMES = (
 """Placeholders of a judge's template; `answer` and `delimiter` are required."""
 
 
-def shipped(name: str) -> str:
-    """The text of the default template `generation` or `judge`."""
-    return files(__package__).joinpath(f"{name}.txt").read_text("utf-8").strip("\n")
+shipped = partial(shipped_template, __package__)
+"""Returns the text of the default template `generation` or `judge`."""
 
 
 @cache

@@ -10,10 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.dialects.kit.json_lines import read_objects
+from failproof_es.dialects.kit.schemas import report_defects
 from failproof_es.dialects.kit.taken_ids import SeenIds
 from failproof_es.dialects.kit.unknown_keys import UnknownKeys
 from failproof_es.dialects.reply_checks import ReplyCheck, described
-from failproof_es.problems import Problems, schema_code
+from failproof_es.problems import Problems
 
 NAME = "checks"
 
@@ -44,10 +45,38 @@ def load(files: Sequence[Path], problems: Problems) -> Iterator[tuple[Path, Case
     with SeenIds() as seen_ids:
         for path in files:
             unknown = UnknownKeys(problems)
-            for line, document in read_objects(path, problems):
-                case = _case(path, line, document, problems, seen_ids, unknown)
-                if case is not None:
-                    yield path, case
+            for number, document in read_objects(path, problems):
+                place: dict[str, Any] = {"path": path, "line": number}
+                misspelt, known_document = _without_unknown_keys(document, unknown, place)
+                try:
+                    line = SuiteLine.model_validate(known_document)
+                except ValidationError as error:
+                    report_defects(error, problems, **place)
+                    continue
+                is_new = seen_ids.is_new(line.suite, line.id, problems, field="id", **place)
+                if is_new and not misspelt:
+                    yield path, case_of(line, document)
+
+
+def _without_unknown_keys(
+    document: dict[str, Any], unknown: UnknownKeys, place: dict[str, Any]
+) -> tuple[bool, dict[str, Any]]:
+    """Whether a key of the line is an error, and the line without unknown keys in its lists."""
+    misspelt = unknown.report_all(document, FIELDS, **place)
+    known_document = dict(document)
+    for name, fields in _NESTED.items():
+        if not isinstance(items := document.get(name), list):
+            continue
+        known_document[name] = [
+            {key: value for key, value in item.items() if key in fields}
+            if isinstance(item, dict)
+            else item
+            for item in items
+        ]
+        for at, item in enumerate(items):
+            if isinstance(item, dict):
+                misspelt |= unknown.report_all(item, fields, f"{name}[{at}].", **place)
+    return misspelt, known_document
 
 
 def case_of(line: SuiteLine, document: dict[str, Any]) -> Case:
@@ -62,52 +91,3 @@ def case_of(line: SuiteLine, document: dict[str, Any]) -> Case:
         tags=tuple(line.tags),
         document=document,
     )
-
-
-def _case(
-    path: Path,
-    number: int,
-    document: dict[str, Any],
-    problems: Problems,
-    seen_ids: SeenIds,
-    unknown: UnknownKeys,
-) -> Case | None:
-    misspelt = [
-        unknown.report(key, FIELDS, document, path=path, line=number, field=key)
-        for key in document
-        if key not in FIELDS
-    ]
-    pruned_document = dict(document)
-    for name, fields in _NESTED.items():
-        if isinstance(items := document.get(name), list):
-            pruned_document[name] = []
-            for at, item in enumerate(items):
-                nested = item if isinstance(item, dict) else {}
-                misspelt += [
-                    unknown.report(
-                        key, fields, nested, path=path, line=number, field=f"{name}[{at}].{key}"
-                    )
-                    for key in nested
-                    if key not in fields
-                ]
-                known_members = {key: value for key, value in nested.items() if key in fields}
-                pruned_document[name].append(known_members if isinstance(item, dict) else item)
-    try:
-        line = SuiteLine.model_validate(pruned_document)
-    except ValidationError as error:
-        for details in error.errors(include_url=False):
-            field = ".".join(map(str, details["loc"]))
-            code = schema_code(details["type"])
-            problems.error(code, details["msg"], path=path, line=number, field=field)
-        return None
-    first = seen_ids.claim(line.suite, line.id, path, number)
-    if first is not None:
-        problems.error(
-            "duplicate-id",
-            f"duplicate id {line.id!r} in suite {line.suite!r}, first used at {first}",
-            path=path,
-            line=number,
-            field="id",
-            remedy="give each case of a suite its own id",
-        )
-    return None if first is not None or any(misspelt) else case_of(line, document)

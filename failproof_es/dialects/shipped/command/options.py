@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, field_validator
 from pydantic_core import PydanticCustomError
 
 from failproof_es.core.case import Turn
-from failproof_es.dialects.kit.yaml_documents import dotted
+from failproof_es.dialects.kit.schemas import read_options
 from failproof_es.dialects.shipped.command.prompt_template import DEFAULT_TEMPLATE, PLACEHOLDER
-from failproof_es.problems import InvalidInput, Problem, schema_code
 
 
 class CommandOptions(BaseModel):
@@ -51,17 +50,4 @@ def parse_options(options: Mapping[str, Any]) -> CommandOptions:
 
     Options that are left out have their defaults. Raises `InvalidInput` with every defect.
     """
-    try:
-        return CommandOptions.model_validate(dict(options))
-    except ValidationError as error:
-        raise InvalidInput(
-            [
-                Problem(
-                    schema_code(details["type"]),
-                    details["msg"],
-                    field=dotted(("prompts", "options", *details["loc"])),
-                    remedy=f"known options: {', '.join(CommandOptions.model_fields)}",
-                )
-                for details in error.errors()
-            ]
-        ) from None
+    return read_options(CommandOptions, options, {3: Turn})

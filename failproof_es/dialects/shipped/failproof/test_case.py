@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from failproof_es.problems import schema_code, shown_value
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class EarlierMessage(BaseModel):
@@ -44,44 +41,3 @@ class FailproofCase(BaseModel):
 
 
 FIELDS = tuple(FailproofCase.model_fields)
-
-
-def defects(error: ValidationError) -> list[tuple[str, str, str]]:
-    """(code, field, message) for every defect, in the words of the specification."""
-    return [
-        (
-            schema_code(details["type"]),
-            _dotted(details["loc"]),
-            _describe_defect(details["type"], details["input"], details.get("ctx", {})),
-        )
-        for details in error.errors()
-    ]
-
-
-def _dotted(location: tuple[int | str, ...]) -> str:
-    path = ""
-    for part in location:
-        if part == "[key]":
-            continue
-        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else str(part)
-    return path
-
-
-def _describe_defect(kind: str, value: Any, context: Mapping[str, Any]) -> str:
-    match kind:
-        case "missing":
-            return "the field is required and missing"
-        case "literal_error":
-            return f"must be {context['expected']}, is {shown_value(value)}"
-        case "string_type":
-            return f"must be a string, is {shown_value(value)}"
-        case "dict_type":
-            return f"must be an object whose values are strings, is {shown_value(value)}"
-        case "list_type":
-            return f"must be a list of strings, is {shown_value(value)}"
-        case "model_type" | "model_attributes_type":
-            return f"must be an object with `role` and `content`, is {shown_value(value)}"
-        case "extra_forbidden":
-            return "is not a known field of a message"
-        case _:
-            return f"is not what specification 000 § 1 asks for: {shown_value(value)}"

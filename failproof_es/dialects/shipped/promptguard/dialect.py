@@ -51,7 +51,7 @@ class PromptGuard:
     }
 
     def __init__(self, settings: options.PromptGuardOptions | None = None) -> None:
-        self._options = settings or options.shipped()
+        self._options = settings or options.PromptGuardOptions()
 
     def with_options(self, option_values: Mapping[str, Any]) -> Self:
         """The dialect with these `prompts.options`. Raises `InvalidInput` with every defect."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,11 @@ from pydantic import ValidationError
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.dialects.kit.json_lines import read_objects
+from failproof_es.dialects.kit.schemas import report_defects
 from failproof_es.dialects.kit.taken_ids import SeenIds
 from failproof_es.dialects.kit.unknown_keys import UnknownKeys
 from failproof_es.dialects.shipped.promptguard.options import PromptGuardOptions
-from failproof_es.dialects.shipped.promptguard.stored_prompt import FIELDS, StoredPrompt, defects
+from failproof_es.dialects.shipped.promptguard.stored_prompt import FIELDS, StoredPrompt
 from failproof_es.dialects.shipped.promptguard.template import embed
 from failproof_es.problems import Problems
 from failproof_es.support.near_names import did_you_mean
@@ -28,11 +28,46 @@ def load(files: Sequence[Path], options: PromptGuardOptions, problems: Problems)
     """
     with SeenIds() as seen_ids:
         for path in files:
-            reader = _PromptReader(options, problems, seen_ids, UnknownKeys(problems, "prompt"))
+            unknown_keys = UnknownKeys(problems, "prompt")
+            unknown_labels: set[str] = set()
             for line, document in read_objects(path, problems):
-                case = reader.case(path, line, document)
-                if case is not None:
-                    yield case
+                place: dict[str, Any] = {"path": path, "line": line}
+                prompt = _read_prompt(document, problems, place, seen_ids, unknown_keys)
+                if prompt is None:
+                    continue
+                label = prompt.expected_label
+                if label not in (*options.labels, *unknown_labels):
+                    unknown_labels.add(label)
+                    _warn_of_label(label, options.labels, problems, place)
+                source = path.name if prompt.source is None else prompt.source
+                yield as_case(prompt, document, path.stem, source, options)
+
+
+def _read_prompt(
+    document: dict[str, Any],
+    problems: Problems,
+    place: dict[str, Any],
+    seen_ids: SeenIds,
+    unknown_keys: UnknownKeys,
+) -> StoredPrompt | None:
+    """The prompt of one line, or `None` with the reasons in `problems`."""
+    misspelt = unknown_keys.report_all(document, FIELDS, **place)
+    try:
+        prompt = StoredPrompt.model_validate(document)
+    except ValidationError as error:
+        report_defects(error, problems, **place)
+        return None
+    unique = seen_ids.is_new("", prompt.prompt_id, problems, "prompt", field="prompt_id", **place)
+    return prompt if unique and not misspelt else None
+
+
+def _warn_of_label(
+    label: str, labels: Sequence[str], problems: Problems, place: dict[str, Any]
+) -> None:
+    message = f"the decision rule never says {label!r}: no answer can be right"
+    hint = did_you_mean(label, labels)
+    remedy = f"{hint}it says {', '.join(labels)}; see prompts.options.decision"
+    problems.warning("unknown-label", message, field="expected_label", remedy=remedy, **place)
 
 
 def as_case(
@@ -54,71 +89,10 @@ def as_case(
         turns=(Turn(role="user", content=embed(options.template, prompt.content)),),
         expectation={
             "expected_label": prompt.expected_label,
-            "decision": [rule.as_json() for rule in options.rules],
+            "decision": [rule.as_json() for rule in options.decision],
         },
         category=prompt.category,
         label=prompt.expected_label,
         source=source,
         document=document,
     )
-
-
-@dataclass(slots=True)
-class _PromptReader:
-    options: PromptGuardOptions
-    problems: Problems
-    seen_ids: SeenIds
-    unknown_keys: UnknownKeys
-    mentioned: set[tuple[str, str]] = field(default_factory=set)
-    """The warnings given for the current file, as (field, value)."""
-
-    def case(self, path: Path, line: int, document: dict[str, Any]) -> Case | None:
-        """The case of one line, or `None` with the reasons in `problems`."""
-        misspelt = [
-            self.unknown_keys.report(key, FIELDS, document, path=path, line=line, field=key)
-            for key in document
-            if key not in FIELDS
-        ]
-        try:
-            prompt = StoredPrompt.model_validate(document)
-        except ValidationError as error:
-            for code, name, message in defects(error):
-                self.problems.error(code, message, path=path, line=line, field=name)
-            return None
-        if not self._claim(path, line, prompt.prompt_id) or any(misspelt):
-            return None
-        self._warn_label(path, line, prompt.expected_label)
-        source = path.name if prompt.source is None else prompt.source
-        return as_case(prompt, document, path.stem, source, self.options)
-
-    def _claim(self, path: Path, line: int, prompt_id: str) -> bool:
-        """Claim the prompt's id. For a duplicate, report an error and return `False`."""
-        first = self.seen_ids.claim("", prompt_id, path, line)
-        if first is None:
-            return True
-        self.problems.error(
-            "duplicate-id",
-            f"duplicate id {prompt_id!r}, first used at {first}",
-            path=path,
-            line=line,
-            field="prompt_id",
-            remedy="give each prompt its own prompt_id",
-        )
-        return False
-
-    def _warn_label(self, path: Path, line: int, label: str) -> None:
-        labels = self.options.labels
-        if label not in labels:
-            message = f"the decision rule never says {label!r}: no answer can be right"
-            hint = did_you_mean(label, labels)
-            remedy = f"{hint}it says {', '.join(labels)}; see prompts.options.decision"
-            self._warn_once(path, line, "expected_label", label, message, remedy)
-
-    def _warn_once(
-        self, path: Path, line: int, name: str, value: str, message: str, remedy: str | None
-    ) -> None:
-        if (name, value) not in self.mentioned:
-            self.mentioned.add((name, value))
-            self.problems.warning(
-                "unknown-label", message, path=path, line=line, field=name, remedy=remedy
-            )

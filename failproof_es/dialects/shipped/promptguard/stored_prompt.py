@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from failproof_es.problems import schema_code, shown_value
+from failproof_es.problems import shown_value
 
 
 class StoredPrompt(BaseModel):
@@ -41,33 +41,10 @@ class StoredPrompt(BaseModel):
             try:
                 datetime.fromisoformat(value)
             except ValueError:
-                message = "must be an ISO-8601 timestamp"
-                raise PydanticCustomError("invalid-value", message) from None
+                message = "must be an ISO-8601 timestamp, is {value}"
+                shown = {"value": shown_value(value)}
+                raise PydanticCustomError("invalid-value", message, shown) from None
         return value
 
 
 FIELDS = tuple(StoredPrompt.model_fields)
-
-
-def defects(error: ValidationError) -> list[tuple[str, str, str]]:
-    """(code, field, message) for every defect of an invalid prompt."""
-    return [
-        (
-            schema_code(details["type"]),
-            str(details["loc"][0]),
-            _describe_defect(details["type"], details),
-        )
-        for details in error.errors()
-    ]
-
-
-def _describe_defect(kind: str, error: Any) -> str:
-    match kind:
-        case "missing":
-            return "the field is required and missing"
-        case "string_too_short":
-            return "must not be empty: the prompt is empty"
-        case "string_type":
-            return f"must be a string, is {shown_value(error['input'])}"
-        case _:
-            return f"{error['msg']}, is {shown_value(error['input'])}"

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
+from failproof_es.dialects.kit import schemas
 from failproof_es.dialects.kit.judging import prompt
-from failproof_es.dialects.kit.templates import defects
+from failproof_es.dialects.kit.templates import report_defects
 from failproof_es.dialects.shipped.redteam import source_block
-from failproof_es.problems import Problems, schema_code
-from failproof_es.support.near_names import meant_key
-
-_FIELD = "prompts.options"
+from failproof_es.problems import Problems
 
 Finding = Literal["empty", "unknown_source", "false_quotation", "wrong_language", "missing_tool"]
 """Findings of the deterministic checks that may fail a case."""
@@ -47,32 +45,11 @@ def read_options(option_values: Mapping[str, Any]) -> RedTeamOptions:
 
     Options that are left out have their defaults. Raises `InvalidInput` with every defect.
     """
-    problems = Problems()
     readable = {**option_values}
     if isinstance(option_values.get("fails_by"), list):
         readable["fails_by"] = tuple(option_values["fails_by"])
-    try:
-        options = RedTeamOptions.model_validate(readable)
-    except ValidationError as error:
-        for details in error.errors():
-            _report(details, problems)
-        problems.raise_errors()
-        raise
-    for name, (required, optional) in _PLACEHOLDERS.items():
-        template = getattr(options, name)
-        for defect in () if template is None else defects(template, required, optional):
-            problems.error("invalid-template", defect, field=f"{_FIELD}.{name}")
+    options = schemas.read_options(RedTeamOptions, readable)
+    problems = Problems()
+    report_defects(options, _PLACEHOLDERS, problems)
     problems.raise_errors()
     return options
-
-
-def _report(error: Any, problems: Problems) -> None:
-    field = _FIELD
-    for part in error["loc"]:
-        field += f"[{part}]" if isinstance(part, int) else f".{part}"
-    if error["type"] == "extra_forbidden":
-        hint = meant_key(str(error["loc"][-1]), list(RedTeamOptions.model_fields))
-        problems.error("unknown-field", "is not a known field", field=field, remedy=hint)
-    else:
-        message = error["msg"][:1].lower() + error["msg"][1:]
-        problems.error(schema_code(error["type"]), message, field=field)

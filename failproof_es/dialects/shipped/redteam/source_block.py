@@ -7,10 +7,10 @@ that none of them can contain.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from importlib.resources import files
+from functools import cache, partial
 
 from failproof_es.core.case import Turn
+from failproof_es.dialects.kit import templates
 from failproof_es.dialects.kit.templates import delimiter, fill
 from failproof_es.dialects.shipped.redteam.files.red_team_case import RedTeamSource
 
@@ -18,10 +18,8 @@ BLOCK_NAMES = ("sources", "delimiter", "first_id")
 SOURCE_NAMES = ("source_id", "title", "text", "delimiter")
 
 
-@cache
-def shipped(name: str) -> str:
-    """A shipped template: `sources` for the block, `source` for each source in it."""
-    return files(__package__).joinpath(f"{name}.txt").read_text("utf-8").strip("\n")
+shipped = cache(partial(templates.shipped, __package__))
+"""Returns a shipped template: `sources` for the block, `source` for each source in it."""
 
 
 def block(sources: Sequence[RedTeamSource], template: str, source_template: str) -> str:

@@ -271,7 +271,7 @@ def test_templates_are_replaced_by_options_and_filled_in_one_pass(tmp_path: Path
             "prompts.options.input_keys: duplicate-name, "
             "prompts.options.unsent_keys: duplicate-name",
         ),
-        ({"unsent_keys": [5]}, "prompts.options.unsent_keys.0: wrong-type"),
+        ({"unsent_keys": [5]}, "prompts.options.unsent_keys[0]: wrong-type"),
     ],
 )
 def test_options_that_can_not_be_used_are_refused(options: dict[str, object], said: str) -> None:

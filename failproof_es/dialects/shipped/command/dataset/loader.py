@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from failproof_es.core.case import Case
+from failproof_es.dialects.kit.schemas import describe_defect, schema_defects
 from failproof_es.dialects.kit.unknown_keys import UnknownKeys
 from failproof_es.dialects.kit.yaml_documents import Location, dotted
 from failproof_es.dialects.shipped.command.dataset.dataset_file import (
@@ -20,12 +21,13 @@ from failproof_es.dialects.shipped.command.dataset.dataset_file import (
     read_dataset,
     storable,
 )
-from failproof_es.dialects.shipped.command.models import Category, TestCase, TestDataset
+from failproof_es.dialects.shipped.command.models import TestCase, TestDataset
 from failproof_es.dialects.shipped.command.options import CommandOptions
 from failproof_es.dialects.shipped.command.prompt_template import filled
 from failproof_es.problems import Problems, schema_code, shown_value
 
 NAME = "command"
+_WORDS = {"nothing": "nothing", "mapping": "a table"}
 _SEMANTIC_VERSION = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
 
 Place = Callable[[int, Location], dict[str, Any]]
@@ -130,11 +132,9 @@ class _Dataset:
         version = dataset.get("version")
         if not isinstance(version, str) or not version.strip():
             kind = "string_type" if "version" in dataset else "missing"
-            message = _describe_defect(kind, version)
-            remedy = 'such as version = "1.0.0"'
-            self.problems.error(
-                schema_code(kind), message, **self._place_of(("version",)), remedy=remedy
-            )
+            message = describe_defect(kind, {"input": version}, **_WORDS)
+            remedy, place = 'such as version = "1.0.0"', self._place_of(("version",))
+            self.problems.error(schema_code(kind), message, **place, remedy=remedy)
             return
         self.version = version
         if not _SEMANTIC_VERSION.fullmatch(version):
@@ -165,12 +165,8 @@ class _Dataset:
         try:
             case = TestCase.model_validate(value)
         except ValidationError as error:
-            for details in error.errors():
-                self.problems.error(
-                    schema_code(details["type"]),
-                    _describe_defect(details["type"], details["input"]),
-                    **self._place_of((CASES, index, *details["loc"])),
-                )
+            for code, location, message in schema_defects(error, **_WORDS):
+                self.problems.error(code, message, **self._place(index, location))
         return case if len(self.problems.errors) == before else None
 
     def _claim(self, index: int, case_id: Any) -> None:
@@ -235,23 +231,5 @@ def as_case(
     )
 
 
-def _describe_defect(kind: str, value: Any) -> str:
-    match kind:
-        case "empty-value":
-            return "cannot be empty"
-        case "missing":
-            return "the field is required and missing"
-        case "enum":
-            return f"must be one of {', '.join(Category)}; is {_describe_value(value)}"
-        case "string_type":
-            return f"must be a string, is {_describe_value(value)}"
-        case "bool_type":
-            return f"must be true or false, is {_describe_value(value)}"
-        case "list_type":
-            return f"must be a list of strings, is {_describe_value(value)}"
-        case _:
-            return f"is not what specification 004 asks for: {_describe_value(value)}"
-
-
 def _describe_value(value: Any) -> str:
-    return shown_value(value, nothing="nothing", mapping="a table")
+    return shown_value(value, **_WORDS)  # type: ignore[arg-type]  # no number is among them

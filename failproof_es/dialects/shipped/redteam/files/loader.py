@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.dialects.kit.judging import absences, prompt
+from failproof_es.dialects.kit.schemas import schema_defects
 from failproof_es.dialects.kit.taken_ids import SeenIds
 from failproof_es.dialects.kit.unknown_keys import UnknownKeys
 from failproof_es.dialects.kit.yaml_documents import Location, dotted
@@ -101,7 +102,7 @@ class _RedTeamReader:
         try:
             read = RedTeamCase.model_validate(document)
         except ValidationError as error:
-            for code, location, message in red_team_case.defects(error):
+            for code, location, message in schema_defects(error):
                 self._error(code, location, message, None)
             return None
         defects = list(consistency.defects(read))
@@ -127,14 +128,8 @@ class _RedTeamReader:
 
     def _claim(self, seen_ids: SeenIds, case_id: Any) -> bool:
         """Claim the case's id. For a duplicate, report an error and return `False`."""
-        if not isinstance(case_id, str):
-            return False
-        line = self.written_case.line_of(("id",))
-        first = seen_ids.claim("", case_id, self.path, line)
-        if first is not None:
-            message = f"duplicate id {case_id!r}, first used at {first}"
-            self._error("duplicate-id", ("id",), message, "give each case its own id")
-        return first is None
+        place = self._place_of(("id",))
+        return isinstance(case_id, str) and seen_ids.is_new("", case_id, self.problems, **place)
 
     def _error(self, code: str, location: Location, message: str, remedy: str | None) -> None:
         self.problems.error(code, message, remedy=remedy, **self._place_of(location))

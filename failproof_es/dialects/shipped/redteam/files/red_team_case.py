@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from failproof_es.dialects.kit.yaml_documents import Location
-from failproof_es.problems import schema_code, shown_value
 
 NotBlank = Annotated[str, Field(pattern=r"\S")]
 
@@ -63,21 +62,6 @@ class RedTeamCase(_CaseModel):
     notes: str | None = None
 
 
-_KINDS = {
-    "string_type": "a string",
-    "list_type": "a list",
-    "model_type": "an object",
-}
-
-
-def defects(error: ValidationError) -> list[tuple[str, Location, str]]:
-    """(code, location, message) for every defect."""
-    return [
-        (_code(details["type"]), details["loc"], _describe_defect(details["type"], details))
-        for details in error.errors()
-    ]
-
-
 Unknown = tuple[Location, tuple[str, ...], dict[str, Any]]
 
 
@@ -100,24 +84,3 @@ def _unknown(value: Any, part: type[BaseModel], at: Location) -> list[Unknown]:
         return []
     known_keys = tuple(part.model_fields)
     return [((*at, key), known_keys, value) for key in value if key not in known_keys]
-
-
-def _code(kind: str) -> str:
-    return "empty-value" if kind == "string_pattern_mismatch" else schema_code(kind)
-
-
-def _describe_defect(kind: str, error: Any) -> str:
-    value_text = shown_value(error["input"])
-    match kind:
-        case "missing":
-            return "the field is required and missing"
-        case "literal_error":
-            return f"must be {error['ctx']['expected']}, is {value_text}"
-        case "string_pattern_mismatch":
-            return f"must not be empty, is {value_text}"
-        case "too_short":
-            return "must not be empty"
-        case _ if kind in _KINDS:
-            return f"must be {_KINDS[kind]}, is {value_text}"
-        case _:
-            return f"{error['msg']}, is {value_text}"
