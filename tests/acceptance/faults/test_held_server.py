@@ -21,6 +21,7 @@ from tests.servers.mock_server import MockServer
 
 CASES = 250
 """More than are read at once."""
+WORKERS = 3
 
 
 class HeldServer(MockServer):
@@ -32,7 +33,8 @@ class HeldServer(MockServer):
 
 
 class Watched(MockServer):
-    """Knows how many requests it and its like had in flight at once."""
+    """Knows how many requests it and its like had in flight at once; answers none before there
+    are as many as workers."""
 
     together = 0
     most_together = 0
@@ -41,6 +43,8 @@ class Watched(MockServer):
         Watched.together += 1
         Watched.most_together = max(Watched.most_together, Watched.together)
         try:
+            while Watched.most_together < WORKERS:
+                await asyncio.sleep(0.01)
             return await super()._complete(request)
         finally:
             Watched.together -= 1
@@ -130,8 +134,10 @@ def test_no_more_are_in_flight_over_all_servers_than_there_are_workers(
     async def work(first: str, second: str) -> None:
         urls = {"one": first, "two": second}
         stop = asyncio.Event()
-        outcome = await run_of(store, tmp_path, urls, stop, lambda event: None, cases=20, workers=3)
+        outcome = await run_of(
+            store, tmp_path, urls, stop, lambda event: None, cases=20, workers=WORKERS
+        )
         assert outcome.counts.scored == 40
-        assert Watched.most_together == 3
+        assert Watched.most_together == WORKERS
 
     with_servers(Watched(0.01), Watched(0.01), work)
