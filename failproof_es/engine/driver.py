@@ -16,8 +16,8 @@ from failproof_es.core.spend import RunBudget, ceiling_of
 from failproof_es.core.tally import Tally
 from failproof_es.engine.drive.evaluation_drive import EvaluationDrive, Hooks, drain_s
 from failproof_es.engine.drive.interpreter import OnText
-from failproof_es.engine.drive.passes import Phase, phases_of
-from failproof_es.engine.drive.pending import OnBegun, OnCarriedOver
+from failproof_es.engine.drive.passes import DrivePass, passes_of
+from failproof_es.engine.drive.pending import OnCarriedOver, OnContinued
 from failproof_es.engine.drive.python_tuning import tuned_python
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
@@ -54,24 +54,24 @@ class Driver:
         observe: Observe,
         on_text: OnText | None = None,
         on_carried_over: OnCarriedOver | None = None,
-        on_begun: OnBegun | None = None,
+        on_continued: OnContinued | None = None,
         stop: asyncio.Event,
-        phases: Sequence[Phase] | None = None,
+        passes: Sequence[DrivePass] | None = None,
         max_spend_usd: Decimal | None = None,
     ) -> None:
-        """`stop` requests a stop when it is set, `phases` replace the phases of the configuration.
+        """`stop` requests a stop when it is set, `passes` replace the passes of the configuration.
 
-        `on_text`, `on_carried_over` and `on_begun` are called as their types say. `max_spend_usd`
+        `on_text`, `on_carried_over`, `on_continued` are called as their types say. `max_spend_usd`
         replaces the run's spend ceiling; `None` leaves it as it is.
         """
         self._store = store
         self._lease = lease
         self._configuration = configuration
         self._targets = targets
-        self._hooks = Hooks(observe, on_text, on_carried_over, on_begun)
+        self._hooks = Hooks(observe, on_text, on_carried_over, on_continued)
         self._requested_stop = stop
         self._reader = RetryingReader(store)
-        self._phases = phases_of(configuration) if phases is None else phases
+        self._passes = passes_of(configuration) if passes is None else passes
         self._max_spend_usd = max_spend_usd
         self._spending: SpendLimiter | None = None
         self._stop = asyncio.Event()
@@ -126,7 +126,7 @@ class Driver:
     async def _carry_on(
         self, journal: Journal, stream: RunStream, checks: LiveChecks, *, resumed: bool
     ) -> FinalScan | None:
-        """Drive all phases, and record how the drive ended.
+        """Drive all passes, and record how the drive ended.
 
         Returns the scan of the finished run; `None` if the run did not end.
         """
@@ -166,8 +166,8 @@ class Driver:
         shares = KeyShares(MemoryShares())
         try:
             await self._targets.share_limits(shares, with_others=False)
-            for phase in self._phases:
-                tally = await self._drive_phase(evaluations, phase)
+            for drive_pass in self._passes:
+                tally = await self._drive_pass(evaluations, drive_pass)
                 if self._stop.is_set():
                     break
         finally:
@@ -179,13 +179,13 @@ class Driver:
             stream, self._reader, tally.counts(), self._configuration.gates, why, checks
         )
 
-    async def _drive_phase(self, evaluations: EvaluationDrive, phase: Phase) -> Tally:
+    async def _drive_pass(self, evaluations: EvaluationDrive, drive_pass: DrivePass) -> Tally:
         watchers = [
             asyncio.create_task(self._watch_for_stop(evaluations), name="stop"),
             asyncio.create_task(self._watch_lease(evaluations), name="lease"),
         ]
         try:
-            return await evaluations.drive(phase)
+            return await evaluations.drive(drive_pass)
         finally:
             for watcher in watchers:
                 watcher.cancel()
@@ -202,7 +202,7 @@ class Driver:
             requested.cancel()
             internal.cancel()
         self._stop.set()
-        self._targets.close_gates()
+        self._targets.close_limiters()
         await asyncio.sleep(drain_s(self._configuration))
         evaluations.cancel()
 

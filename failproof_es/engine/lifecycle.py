@@ -20,8 +20,8 @@ from failproof_es.core.run import chunked
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.drive.interpreter import OnText
-from failproof_es.engine.drive.passes import Phase
-from failproof_es.engine.drive.pending import OnBegun, OnCarriedOver
+from failproof_es.engine.drive.passes import DrivePass
+from failproof_es.engine.drive.pending import OnCarriedOver, OnContinued
 from failproof_es.engine.drive.run_stream import Observe
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.drive_outcome import Outcome
@@ -163,17 +163,17 @@ async def resume(
     say: Say,
     on_text: OnText | None = None,
     on_carried_over: OnCarriedOver | None = None,
-    on_begun: OnBegun | None = None,
-    phases: Sequence[Phase] | None = None,
+    on_continued: OnContinued | None = None,
+    passes: Sequence[DrivePass] | None = None,
     leased: Callable[[HeldLease], object] = lambda lease: None,
     max_spend_usd: Decimal | None = None,
     permissions: Permissions | None = None,
 ) -> Outcome:
     """Resume a run. A sealed run is not changed; a run that ended without a seal is sealed.
 
-    `phases` default to those of its configuration. `leased` is called in a thread with the run's
+    `passes` default to those of its configuration. `leased` is called in a thread with the run's
     lease, before anything is recorded; `on_carried_over` with each evaluation that a branch carries
-    over from now on; `on_begun` with each unfinished evaluation that is continued. `max_spend_usd`
+    over from now on; `on_continued` with each begun evaluation that is continued. `max_spend_usd`
     replaces the spend ceiling. `permissions` say where secrets may go and which classes run,
     because anybody who can write to the log may have planned the run; by default they are what this
     user has permitted.
@@ -214,7 +214,7 @@ async def resume(
             driver = Driver(
                 store, lease, configuration, targets,
                 observe=observe, on_text=on_text, on_carried_over=on_carried_over,
-                on_begun=on_begun, stop=stop, phases=phases, max_spend_usd=max_spend_usd,
+                on_continued=on_continued, stop=stop, passes=passes, max_spend_usd=max_spend_usd,
             )  # fmt: skip
             return await driver.drive(resumed=shared or _driven_before(run.started, lease))
     finally:

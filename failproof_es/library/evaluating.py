@@ -95,7 +95,7 @@ def evaluate(
     loaded: LoadedConfiguration,
     *,
     database_url: str | None = None,
-    on_begun: OnRunStarted = lambda started: None,
+    on_start: OnRunStarted = lambda started: None,
     allow: Sequence[str] = (),
 ) -> Outcome:
     """Start a run, drive it to its end, and return its outcome. An interrupt pauses it.
@@ -108,14 +108,14 @@ def evaluate(
     with open_store(database_url, logger.warning) as store:
         permissions = permissions_here(allow, own=True)
         loaded = with_cases_by_result(loaded, store)
-        return _carry_out(store, partial(start, loaded, store, permissions=permissions), on_begun)
+        return _carry_out(store, partial(start, loaded, store, permissions=permissions), on_start)
 
 
 def go_on(
     run: str,
     *,
     database_url: str | None = None,
-    on_begun: OnRunStarted = lambda started: None,
+    on_start: OnRunStarted = lambda started: None,
     allow: Sequence[str] = (),
     allow_class: Sequence[str] = (),
 ) -> Outcome:
@@ -130,7 +130,7 @@ def go_on(
         with store.lend() as connection:
             run_id = resolve_run(connection, run)
             recorded = RecordedRun.read_events(connection, run_id)
-        on_begun(recorded.started)
+        on_start(recorded.started)
         if recorded.run.imported is not None and recorded.run.ended:
             # An imported run never sends a request here.
             return Outcome.of(recorded.run, interrupted=False)
@@ -139,7 +139,7 @@ def go_on(
         return _carry_out(store, drive, lambda started: None)
 
 
-def _carry_out(store: Store, drive: Drive, on_begun: OnRunStarted) -> Outcome:
+def _carry_out(store: Store, drive: Drive, on_start: OnRunStarted) -> Outcome:
     raise_descriptor_limit()
     with sign_and_follow(store, logger.warning):
         partial_results = PartialResultsWriter(store)
@@ -147,7 +147,7 @@ def _carry_out(store: Store, drive: Drive, on_begun: OnRunStarted) -> Outcome:
         def observe(event: Event) -> None:
             partial_results.observe(event)
             if isinstance(event, RunStarted):
-                on_begun(event)
+                on_start(event)
 
         with partial_results:
             outcome = _driven(partial(drive, observe=observe, say=logger.info))

@@ -92,7 +92,7 @@ def _can_judge(tasks: TaskManagerApi | JudgingTasks) -> bool:
 
 
 @dataclass(slots=True)
-class _RunStatus:
+class _LatestRun:
     """Numbers of results of the latest run, and whether it has ended."""
 
     run_id: int = 0
@@ -157,7 +157,7 @@ class BenchmarkSession:
         self._lock = threading.RLock()
         self._model_names: list[str] = []
         self._judge: str | None = None
-        self._run_status = _RunStatus()
+        self._latest_run = _LatestRun()
         self._reported: set[int] = set()
 
     def list_models(self) -> list[str]:
@@ -230,7 +230,7 @@ class BenchmarkSession:
         to 100. `answered_tasks` have an answer.
         """
         with self._lock:
-            run_status = self._run_status
+            run_status = self._latest_run
             progress = run_status.progress
             return {
                 "total_tasks": float(progress.total_tasks),
@@ -247,7 +247,7 @@ class BenchmarkSession:
         Raises `InvalidInput` while the run is in progress or if there is no such run.
         """
         with self._lock:
-            if self._run_status.run_id == run_id and not self._run_status.ended:
+            if self._latest_run.run_id == run_id and not self._latest_run.ended:
                 raise InvalidInput.because(
                     "run-not-ended",
                     f"run {run_id} is still going",
@@ -305,10 +305,10 @@ class BenchmarkSession:
         return self._judge
 
     def _require_idle(self) -> None:
-        if not self._run_status.ended:
+        if not self._latest_run.ended:
             raise InvalidInput.because(
                 "run-not-ended",
-                f"run {self._run_status.run_id} is still going",
+                f"run {self._latest_run.run_id} is still going",
                 remedy="wait for it, or open another benchmark",
             )
 
@@ -321,9 +321,9 @@ class BenchmarkSession:
         judging after the last.
         """
         total = len(model_names) * len(tasks)
-        self._run_status = _RunStatus(run_id, total, ended=False)
+        self._latest_run = _LatestRun(run_id, total, ended=False)
         self._subscriptions.open(_RUN)
-        self._publish(Notice(BenchmarkEvent.STARTED, run_id, progress=self._run_status.progress))
+        self._publish(Notice(BenchmarkEvent.STARTED, run_id, progress=self._latest_run.progress))
         heard = {
             BenchmarkEvent.PROGRESS_CHANGED: self._on_task_progress,
             BenchmarkEvent.STREAMING_RESULT: self._publish,
@@ -337,7 +337,7 @@ class BenchmarkSession:
                     for event, callback in heard.items():
                         self._tasks.subscribe(submission, event, callback, calls=self._flow)
         except BaseException:
-            self._run_status.ended = True
+            self._latest_run.ended = True
             raise
 
     def _on_task_progress(self, notice: Notice) -> None:
@@ -347,7 +347,7 @@ class BenchmarkSession:
     def _on_task_end(self, notice: Notice) -> None:
         """Count a submission that is answered or failed; begin the judging after the last one."""
         with self._lock:
-            run_status = self._run_status
+            run_status = self._latest_run
             if notice.run_id != run_status.run_id or run_status.ended:
                 return
             run_status.settled += 1
@@ -371,8 +371,8 @@ class BenchmarkSession:
     def _on_end(self, error: str | None) -> None:
         """Publish that the run has ended; with an `error`, publish why it could not end."""
         with self._lock:
-            self._run_status.ended = True
-            run_id, progress = self._run_status.run_id, self._run_status.progress
+            self._latest_run.ended = True
+            run_id, progress = self._latest_run.run_id, self._latest_run.progress
             if error is None:
                 self._publish(Notice(_PROGRESS, run_id, progress=progress))
             else:
@@ -383,13 +383,13 @@ class BenchmarkSession:
         if result is None:
             return
         if result.status is TaskStatus.FAILED:
-            self._run_status.failed += 1
+            self._latest_run.failed += 1
         else:
-            self._run_status.judged += 1
+            self._latest_run.judged += 1
         self._publish_progress(result.model_name, result.task_id, result)
 
     def _publish_progress(self, model_name: str, task_id: str, result: Result | None) -> None:
-        run_status = self._run_status
+        run_status = self._latest_run
         self._publish(
             Notice(
                 _PROGRESS,

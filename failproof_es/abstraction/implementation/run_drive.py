@@ -11,7 +11,7 @@ from uuid import UUID
 from failproof_es.abstraction.implementation.dispatcher import logger
 from failproof_es.abstraction.implementation.engine_loop import EngineLoop
 from failproof_es.core.evaluation import EvaluationKey
-from failproof_es.engine.drive.passes import ANSWERS, JUDGEMENTS, Phase, Submissions
+from failproof_es.engine.drive.passes import ANSWERS, JUDGEMENTS, DrivePass, Submissions
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.lifecycle import resume
 from failproof_es.events import Event, RequestSent
@@ -89,7 +89,7 @@ class RunDrive:
                 on_text=self._watcher.on_text,
                 stop=self._stop,
                 say=logger.info,
-                phases=(Phase(ANSWERS, self._submissions), Phase(JUDGEMENTS)),
+                passes=(DrivePass(ANSWERS, self._submissions), DrivePass(JUDGEMENTS)),
                 leased=self._lease.set_result,
             )
             error = _describe_incomplete(outcome)

@@ -257,7 +257,7 @@ def resume(
                 return drive_locally(store, begin, options, granted, **how)
             how["permissions"] = permissions
             if not options.quiet and not branching:
-                how["on_begun"] = state.remember
+                how["on_continued"] = state.remember
             if branching:
                 return branch_run(run_id, position, store, again=again, settings=settings, **how)
             how["leased"] = lambda lease: catch_up()

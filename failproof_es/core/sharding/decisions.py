@@ -19,8 +19,8 @@ FIRST_REPLACEMENT_S = 1.0
 LIVED_S = 60.0
 """A worker process that lived for this many seconds begins a new count of consecutive deaths."""
 
-OpenRunStatus = Literal["running", "paused", "ended", "sealed"]
-"""The status by the run's own stream; `ended` is not sealed yet."""
+OpenRunStage = Literal["running", "paused", "ended", "sealed"]
+"""How far the run is by its own stream; `ended`, in whatever `RunStatus`, is not sealed yet."""
 Step = Literal["drive", "finish", "close"]
 
 
@@ -34,7 +34,7 @@ class OpenRun:
     run_id: UUID
     pieces: int
     shard_pieces: int
-    status: OpenRunStatus
+    stage: OpenRunStage
     finished: int
     """Shards whose last holder found nothing left."""
 
@@ -50,9 +50,9 @@ class OpenRun:
         `drive`: work on its shards. `finish`: count the unfinished evaluations in the log, and end
         the run if there are none. `close`: close the run to workers, because it is paused or over.
         """
-        if self.status in ("paused", "sealed"):
+        if self.stage in ("paused", "sealed"):
             return "close"
-        if self.status == "ended" or self.finished >= self.shards:
+        if self.stage == "ended" or self.finished >= self.shards:
             return "finish"
         return "drive"
 

@@ -15,7 +15,7 @@ from failproof_es.core.reply_body import (
     whole_body,
     withheld_body,
 )
-from failproof_es.engine.drive.orphaned_attempt import identify_request
+from failproof_es.engine.drive.orphaned_event import identify_request
 from failproof_es.engine.drive.redaction import EventRedactor, Redactor
 from failproof_es.events import (
     ErrorRecorded,

@@ -1,4 +1,4 @@
-"""Drives the unfinished evaluations of a run, or of a part of it, phase by phase.
+"""Drives the unfinished evaluations of a run, or of a part of it, pass by pass.
 
 Drives a whole run as well as one shard. The two differ in the cases, in the lease under which
 events are appended, and in who may stop the drive.
@@ -20,8 +20,8 @@ from failproof_es.engine.drive.appender import Appender
 from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.interpreter import DeferredTooLong, Halted, Interpreter, OnText
 from failproof_es.engine.drive.judging import judging_of
-from failproof_es.engine.drive.passes import Phase
-from failproof_es.engine.drive.pending import OnBegun, OnCarriedOver, PendingEvaluations
+from failproof_es.engine.drive.passes import DrivePass
+from failproof_es.engine.drive.pending import OnCarriedOver, OnContinued, PendingEvaluations
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe
 from failproof_es.engine.drive.targets import Targets
@@ -45,7 +45,7 @@ class Hooks:
     """Called with every event, once it is durable."""
     on_text: OnText | None = None
     on_carried_over: OnCarriedOver | None = None
-    on_begun: OnBegun | None = None
+    on_continued: OnContinued | None = None
     check_begin: CheckBegin = lambda recorded: None
     """Called when work on an evaluation begins or continues."""
     check_end: CheckEnd = lambda recorded, finished: None
@@ -84,14 +84,14 @@ class EvaluationDrive:
     """The errors of evaluations that are left pending while the others go on."""
     _workers: list[asyncio.Task[None]] = field(default_factory=list)
 
-    async def drive(self, phase: Phase) -> Tally:
-        """Take every unfinished evaluation as far as the phase goes, or until `stop` is set.
+    async def drive(self, drive_pass: DrivePass) -> Tally:
+        """Take every unfinished evaluation as far as the pass goes, or until `stop` is set.
 
         Returns the numbers of planned, scored and abandoned evaluations. An error does not raise:
         `why` returns it.
         """
         tally = Tally(self._count_planned())
-        self._turned_away.clear()  # a new phase tries them again
+        self._turned_away.clear()  # a new pass tries them again
         unfinished = PendingEvaluations(
             self.run,
             self.reader,
@@ -99,18 +99,19 @@ class EvaluationDrive:
             self.hooks.observe,
             tally,
             self.hooks.on_carried_over,
-            self.hooks.on_begun,
+            self.hooks.on_continued,
             self.part,
             self.reuse,
         )
-        interpreter = self._interpreter(phase)
+        interpreter = self._interpreter(drive_pass)
         queues = [
-            WorkQueue(unfinished.windows(phase, keys, self.stop)) for keys in self.targets.by_server
+            WorkQueue(unfinished.windows(drive_pass, keys, self.stop))
+            for keys in self.targets.by_server
         ]
         most = min(self.configuration.execution.parallel_workers, max(1, tally.planned))
         self._workers = [
             asyncio.create_task(
-                self._drive_queue(interpreter, queue, phase, tally, server), name=f"worker-{n}"
+                self._drive_queue(interpreter, queue, drive_pass, tally, server), name=f"worker-{n}"
             )
             for n in range(most)
             for server, queue in enumerate(queues)
@@ -160,7 +161,7 @@ class EvaluationDrive:
         pieces = manifest.planned_cases * self.part.of_case
         return manifest.planned_evaluations // pieces * len(self.part.pieces)
 
-    def _interpreter(self, phase: Phase) -> Interpreter:
+    def _interpreter(self, drive_pass: DrivePass) -> Interpreter:
         manifest = self.run.started
         execution = self.configuration.execution
         return Interpreter(
@@ -178,13 +179,18 @@ class EvaluationDrive:
             on_text=self.hooks.on_text,
             stop=self.stop,
             retry_delay_ms=execution.retry_delay_ms,
-            purposes=phase.purposes,
+            purposes=drive_pass.purposes,
             may_send=self.may_send,
             spending=self.spending,
         )
 
     async def _drive_queue(
-        self, interpreter: Interpreter, queue: WorkQueue, phase: Phase, tally: Tally, server: int
+        self,
+        interpreter: Interpreter,
+        queue: WorkQueue,
+        drive_pass: DrivePass,
+        tally: Tally,
+        server: int,
     ) -> None:
         try:
             if self.turns is None:
@@ -193,12 +199,12 @@ class EvaluationDrive:
                 turn = self.turns[server]
                 await queue.look_ahead()  # read while other drives use the server
             async with turn:
-                await self._carry_on(interpreter, queue, phase, tally)
+                await self._carry_on(interpreter, queue, drive_pass, tally)
         except Exception as error:
             self.give_up(error)
 
     async def _carry_on(
-        self, interpreter: Interpreter, queue: WorkQueue, phase: Phase, tally: Tally
+        self, interpreter: Interpreter, queue: WorkQueue, drive_pass: DrivePass, tally: Tally
     ) -> None:
         """Work on the queue's evaluations, one after the other, until none is left or `stop` is
         set. Finished evaluations are counted in `tally`."""
@@ -209,7 +215,7 @@ class EvaluationDrive:
                 evaluation = await interpreter.evaluate(job.key, job.case, job.history)
                 finished = evaluation.finished
             except DeferredTooLong as error:
-                if phase.submissions is not None:
+                if drive_pass.submissions is not None:
                     raise  # a program waits for the evaluation that it submitted
                 self._turned_away.append(error)
                 continue

@@ -30,7 +30,7 @@ from failproof_es.engine.drive.attempt_events import (
     response_received,
 )
 from failproof_es.engine.drive.grading.grader import Grader
-from failproof_es.engine.drive.orphaned_attempt import attempt_orphaned
+from failproof_es.engine.drive.orphaned_event import attempt_orphaned
 from failproof_es.engine.drive.redaction import Redactor, StreamRedactor
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
 from failproof_es.engine.limits.key_share import tokens_used
@@ -86,7 +86,7 @@ class _LastWait:
     Both may be kept for the request until it is sent; `give_back` releases them.
     """
 
-    gate: ConcurrencyLimiter | None = None
+    limiter: ConcurrencyLimiter | None = None
     request: RequestSent | None = None
 
     def give_back(self, spending: SpendLimiter | None) -> None:
@@ -96,8 +96,8 @@ class _LastWait:
         """
         if self.request is None:
             return
-        if self.gate is not None:
-            self.gate.withdraw(self.request)
+        if self.limiter is not None:
+            self.limiter.withdraw(self.request)
         if spending is not None:
             spending.withdraw(self.request)
 
@@ -207,7 +207,7 @@ class Interpreter:
             if not affordable:  # requests in flight may need its slot and tokens to end
                 await self._record(decided)
                 decided = []
-                waited.gate, waited.request = target.limiter, request
+                waited.limiter, waited.request = target.limiter, request
                 if permit is None:
                     await target.limiter.wait_for_tokens(request, self.stop)
                 else:
@@ -236,10 +236,10 @@ class Interpreter:
         return None if reason is None else f"{who}: {reason}: {event.message}"
 
     def _defer_message(self, error: ErrorRecorded) -> str:
-        gate = self._target_of(error).limiter
+        limiter = self._target_of(error).limiter
         return (
-            f"{error.judge or error.model_key}: {gate.server} turned it away for the "
-            f"{gate.max_wait_s:g} s of `execution.rate_limit_wait_ms`: {error.message}"
+            f"{error.judge or error.model_key}: {limiter.server} turned it away for the "
+            f"{limiter.max_wait_s:g} s of `execution.rate_limit_wait_ms`: {error.message}"
         )
 
     # -- spending --------------------------------------------------------------------------
@@ -411,7 +411,7 @@ def _request(
 
 
 def _notify_limiter(
-    gate: ConcurrencyLimiter, sent_at: float, outcome: Sequence[EvaluationEvent]
+    limiter: ConcurrencyLimiter, sent_at: float, outcome: Sequence[EvaluationEvent]
 ) -> None:
     """Tell the limiter the outcome of the request sent at `sent_at`, so it can adapt its limit.
 
@@ -421,7 +421,7 @@ def _notify_limiter(
     """
     first = outcome[0]
     if isinstance(first, ResponseReceived):
-        gate.on_answer(sent_at)
+        limiter.on_answer(sent_at)
     elif isinstance(first, ErrorRecorded) and first.disposition != "final":
         deferred = first.disposition == "deferred"
-        gate.on_error(sent_at, first.kind, first.retry_after_s, deferred=deferred)
+        limiter.on_error(sent_at, first.kind, first.retry_after_s, deferred=deferred)

@@ -37,7 +37,7 @@ class Submissions:
         self._news = self._loop.create_future()
 
     def submit(self, key: EvaluationKey) -> None:
-        """Submit an evaluation, to be driven as far as its phase goes. Ignored after `close`."""
+        """Submit an evaluation, to be driven as far as its pass goes. Ignored after `close`."""
         self._loop.call_soon_threadsafe(self._add, key)
 
     def close(self) -> None:
@@ -82,7 +82,7 @@ class Submissions:
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class DrivePass:
     """One pass, over the whole plan or over submitted evaluations."""
 
     purposes: frozenset[Purpose] = EVERYTHING
@@ -90,9 +90,9 @@ class Phase:
     submissions: Submissions | None = None
 
 
-def phases_of(configuration: Configuration) -> tuple[Phase, ...]:
+def passes_of(configuration: Configuration) -> tuple[DrivePass, ...]:
     """The passes over the whole plan, in order: first all answers, then all judgements, if the
     configuration says that judging begins after all answers; else one pass."""
     if configuration.judging.begins == "after_all_answers":
-        return (Phase(ANSWERS), Phase(EVERYTHING))
-    return (Phase(EVERYTHING),)
+        return (DrivePass(ANSWERS), DrivePass(EVERYTHING))
+    return (DrivePass(EVERYTHING),)

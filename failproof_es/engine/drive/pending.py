@@ -15,20 +15,18 @@ from failproof_es.core.run import Run
 from failproof_es.core.sharding.shards import PlanPart
 from failproof_es.core.tally import Tally
 from failproof_es.engine.drive.appender import Appender
-from failproof_es.engine.drive.passes import Phase
+from failproof_es.engine.drive.passes import DrivePass
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe
 from failproof_es.engine.history import (
     WINDOW,
     Connection,
     RecordedEvaluation,
-    UnfinishedPart,
     read_evaluations,
-    read_unfinished,
-    read_unfinished_part,
     split_by_size,
 )
 from failproof_es.engine.related_runs.carried_over import ChoosesEndings, carry_over
+from failproof_es.engine.unfinished import UnfinishedPart, read_unfinished, read_unfinished_part
 
 StartedKeys = frozenset[EvaluationKey]
 """The keys of evaluations that may have events. Only this process writes the streams of the others,
@@ -40,7 +38,7 @@ OnCarriedOver = Callable[[RecordedEvaluation], None]
 raise."""
 
 
-OnBegun = Callable[[RecordedEvaluation], None]
+OnContinued = Callable[[RecordedEvaluation], None]
 """Called with each unfinished evaluation that had begun in an earlier drive, as work on it
 continues. Must not raise."""
 
@@ -59,20 +57,22 @@ class PendingEvaluations:
     observe: Observe
     tally: Tally
     on_carried_over: OnCarriedOver | None = None
-    on_begun: OnBegun | None = None
+    on_continued: OnContinued | None = None
     part: PlanPart | None = None
     """The part of the plan whose evaluations these are; `None` for all."""
     reuse: ChoosesEndings | None = None
     """Decides which answers are carried over, in a run that reuses recorded answers."""
 
-    async def windows(self, phase: Phase, models: Sequence[str], stop: asyncio.Event) -> Windows:
+    async def windows(
+        self, drive_pass: DrivePass, models: Sequence[str], stop: asyncio.Event
+    ) -> Windows:
         """The pending evaluations of these models in plan order, in windows of bounded size, which
-        may be empty. In a phase with submitted evaluations, each arrives in a window of its own,
+        may be empty. In a pass with submitted evaluations, each arrives in a window of its own,
         until `stop` is set."""
-        if phase.submissions is None:
+        if drive_pass.submissions is None:
             windows = self._read_ahead(models)
         else:
-            windows = self._submitted(phase.submissions.keys(models, stop))
+            windows = self._submitted(drive_pass.submissions.keys(models, stop))
         async with contextlib.aclosing(windows):
             async for window in windows:
                 yield await self._pending(window)
@@ -85,8 +85,8 @@ class PendingEvaluations:
                 self.tally.add(state)
             else:
                 unfinished.append(recorded)
-                if recorded.history and self.on_begun is not None:
-                    self.on_begun(recorded)
+                if recorded.history and self.on_continued is not None:
+                    self.on_continued(recorded)
         return unfinished
 
     async def _with_carried_over(

@@ -64,7 +64,7 @@ class Targets:
         }
         everyone = {**models, **judging}
         self._grouped = _by_account(everyone)
-        self.gates = self._gates(everyone)
+        self.limiters = self._limiters(everyone)
         self.models = {key: self._target(model) for key, model in models.items()}
         self.judges = {key: self._target(model) for key, model in judging.items()}
         self.lost = LostInARow(configuration.execution.pause_after_lost)
@@ -76,18 +76,18 @@ class Targets:
         """The provider key and the configured limits of each account."""
         self._shares: list[tuple[KeyShare, ConcurrencyLimiter]] = []
 
-    def _gates(self, models: Mapping[str, Model]) -> dict[ServerAccount, ConcurrencyLimiter]:
+    def _limiters(self, models: Mapping[str, Model]) -> dict[ServerAccount, ConcurrencyLimiter]:
         """One limiter for each account, shared by the models that are asked with its keys."""
         execution = self._configuration.execution
         workers, patience_s = execution.parallel_workers, execution.rate_limit_wait_ms / 1000
         slots = FairSemaphore(workers)
-        gates = {}
+        limiters = {}
         for account, keys in self._grouped.items():
             most = [limit for key in keys if (limit := max_concurrency(models[key])) is not None]
-            gates[account] = ConcurrencyLimiter(
+            limiters[account] = ConcurrencyLimiter(
                 account.server, keys, min([workers, *most]), slots, patience_s
             )
-        return gates
+        return limiters
 
     def _target(self, model: Model) -> Target:
         execution = self._configuration.execution
@@ -98,7 +98,7 @@ class Targets:
         )
         timeout_s = execution.timeout_per_request_ms / 1000
         return Target(
-            model, provider, self.gates[account_of(model)], stuck_after_s(model, timeout_s)
+            model, provider, self.limiters[account_of(model)], stuck_after_s(model, timeout_s)
         )
 
     async def share_limits(self, shares: KeyShares, *, with_others: bool) -> None:
@@ -108,10 +108,10 @@ class Targets:
         """
         for account, (key, limits) in self.limited.items():
             if limits.any or with_others:
-                share, gate = await shares.of(key, limits), self.gates[account]
-                share.join(gate)
-                gate.share = share
-                self._shares.append((share, gate))
+                share, limiter = await shares.of(key, limits), self.limiters[account]
+                share.join(limiter)
+                limiter.share = share
+                self._shares.append((share, limiter))
 
     def restore_limits(
         self, last: Mapping[str, LimitChanged], on_change: Callable[[LimitUpdate], None]
@@ -119,8 +119,8 @@ class Targets:
         """Restore the limits that the run recorded last, and pass every later change to
         `on_change`. `last` has the last change of each limiter; a limiter without one keeps its
         configured limit."""
-        for account, gate in self.gates.items():
-            gate.on_change = on_change
+        for account, limiter in self.limiters.items():
+            limiter.on_change = on_change
             changes = [
                 change
                 for change in last.values()
@@ -129,12 +129,12 @@ class Targets:
             ]
             if changes:
                 newest = max(changes, key=lambda change: change.originator_version)
-                gate.restore(newest.limit_after, newest.held_until)
+                limiter.restore(newest.limit_after, newest.held_until)
 
-    def close_gates(self) -> None:
+    def close_limiters(self) -> None:
         """Close all limiters: requests that wait are not sent, and no more may begin."""
-        for gate in self.gates.values():
-            gate.close()
+        for limiter in self.limiters.values():
+            limiter.close()
 
     @property
     def by_server(self) -> Sequence[Sequence[str]]:
@@ -238,8 +238,8 @@ class Targets:
 
     async def close(self) -> None:
         """Leave all shared limits and close all providers, even if closing one fails."""
-        for share, gate in self._shares:
-            share.leave(gate)
+        for share, limiter in self._shares:
+            share.leave(limiter)
         self._shares.clear()
         await asyncio.gather(
             *(target.provider.close() for target in self._all_targets()), return_exceptions=True

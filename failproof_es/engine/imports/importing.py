@@ -32,7 +32,6 @@ from failproof_es.engine.history import (
     iterate_evaluations,
     read_chunk,
     read_run,
-    read_unfinished,
 )
 from failproof_es.engine.identity import (
     code_version,
@@ -43,6 +42,7 @@ from failproof_es.engine.identity import (
 )
 from failproof_es.engine.imports.gathering import GatheredRun, gather
 from failproof_es.engine.planning.planner import store_documents
+from failproof_es.engine.unfinished import read_unfinished
 from failproof_es.events import (
     AnswerImported,
     CasesPlanned,

@@ -1,7 +1,7 @@
 """This process's share of a provider key's limits, and the task that keeps the share.
 
-All gates to one server with one key draw from it. The task reports usage and the server's refusals
-to the database, renews the share, and passes refusals reported by other workers on to the gates.
+All limiters of one server and key draw from it. The task reports usage and the server's refusals to
+the database, renews the share, and passes refusals reported by other workers on to the limiters.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class KeyShareStore(Protocol):
         """
 
 
-class Gate(Protocol):
+class Limiter(Protocol):
     """A `ConcurrencyLimiter`, as the share that it draws from sees it."""
 
     @property
@@ -123,7 +123,7 @@ class KeyShare:
         self.lost: Exception | None = None
         """The error that ended the share: nothing is sent under it any more."""
         self._configured_limits = limits
-        self.gates: list[Gate] = []
+        self.limiters: list[Limiter] = []
         self._local = LocalShare(limits)
         self._store = store
         self._clock = clock
@@ -167,18 +167,18 @@ class KeyShare:
             with suppress(*UNAVAILABLE):
                 await self._exchange_claim(claim, 0.0)
 
-    # -- for the gates -----------------------------------------------------------------------
+    # -- for the limiters -----------------------------------------------------------------------
 
-    def join(self, gate: Gate) -> None:
+    def join(self, limiter: Limiter) -> None:
         """Let a limiter draw from the share, which also tells it if the server asks to wait."""
-        self.gates.append(gate)
+        self.limiters.append(limiter)
         left_s = self._held_until - self._clock()
         if left_s > 0:
-            gate.hold(left_s)
+            limiter.hold(left_s)
 
-    def leave(self, gate: Gate) -> None:
+    def leave(self, limiter: Limiter) -> None:
         """Remove a limiter: it draws from the share no more."""
-        self.gates.remove(gate)
+        self.limiters.remove(limiter)
 
     def require(self) -> None:
         """Raise the error that ended the share. An outage of the database does not end it."""
@@ -187,7 +187,7 @@ class KeyShare:
 
     def may_begin(self) -> bool:
         """Whether one more request may enter a limiter. If not, the share is renewed soon."""
-        unsent = sum(gate.unsent for gate in self.gates)
+        unsent = sum(limiter.unsent for limiter in self.limiters)
         return self._renew_soon_unless(self._local.may_send(self._clock(), unsent))
 
     def may_send(self, permit: Permit) -> bool:
@@ -250,7 +250,7 @@ class KeyShare:
         """
         self._tokens.settle(permit, used)
 
-    def hear(self, source: Gate, *, hold_s: float = 0.0, cut: bool = False) -> None:
+    def hear(self, source: Limiter, *, hold_s: float = 0.0, cut: bool = False) -> None:
         """Note that the server refused a request of limiter `source`, and report it to other
         processes soon. `hold_s` are the seconds that the server asks to wait; `cut` says that
         `source` has halved its limit. The other limiters here follow at once."""
@@ -261,11 +261,11 @@ class KeyShare:
         self._own_cut = self._own_cut or cut
         self._refused_at = self._clock()
         self._held_until = max(self._held_until, self._refused_at + hold_s)
-        for gate in self.gates:
-            if gate is not source and hold_s:
-                gate.hold(hold_s)
-            if gate is not source and cut:
-                gate.cut()
+        for limiter in self.limiters:
+            if limiter is not source and hold_s:
+                limiter.hold(hold_s)
+            if limiter is not source and cut:
+                limiter.cut()
         self._changed.set()
 
     def hear_answer(self) -> None:
@@ -276,7 +276,8 @@ class KeyShare:
 
     def is_starving(self) -> bool:
         """Whether requests wait here, none is in flight, and the share lets none begin."""
-        waiting = sum(gate.waiting + gate.unsent for gate in self.gates) + len(self._waiting)
+        entering = sum(limiter.waiting + limiter.unsent for limiter in self.limiters)
+        waiting = entering + len(self._waiting)
         idle = waiting > 0 and not self._local.in_flight
         return idle and not self._local.may_send(self._clock())
 
@@ -288,7 +289,7 @@ class KeyShare:
                 async with asyncio.timeout(CALM_S):
                     await self._changed.wait()
             self._changed.clear()
-            if not self._closing and (self.gates or self._local.in_flight):
+            if not self._closing and (self.limiters or self._local.in_flight):
                 try:
                     await self._exchange()
                 except Exception as error:
@@ -320,11 +321,11 @@ class KeyShare:
         waiting = [
             most_tokens(waiter.request) for waiter in self._waiting if not waiter.reply.done()
         ]
-        unsent = sum(gate.unsent for gate in self.gates)
-        at_gates = unsent + sum(gate.waiting for gate in self.gates)
+        unsent = sum(limiter.unsent for limiter in self.limiters)
+        at_limiters = unsent + sum(limiter.waiting for limiter in self.limiters)
         claim = self._local.claim(
             self._clock(),
-            waiting=at_gates + len(waiting),
+            waiting=at_limiters + len(waiting),
             needs_tokens=self._tokens.needs(waiting),
             entered=unsent,
         )
@@ -367,16 +368,16 @@ class KeyShare:
             self._refused_at = self._refused_at or now  # so that the next answer is reported
         if now + answer.held_s > self._held_until + CALM_S / 2:
             self._held_until = now + answer.held_s
-            for gate in self.gates:
-                gate.hold(answer.held_s)
+            for limiter in self.limiters:
+                limiter.hold(answer.held_s)
         if self._cuts is not None and answer.cuts > self._cuts and not self._own_cut:
-            for gate in self.gates:
-                gate.cut()
+            for limiter in self.limiters:
+                limiter.cut()
         self._own_cut = self._own_cut and not claim.was_cut
         self._cuts = answer.cuts
         if answer.answered_s is not None and not claim.was_answered:
-            for gate in self.gates:
-                gate.hear_of_answer(answer.answered_s)
+            for limiter in self.limiters:
+                limiter.hear_of_answer(answer.answered_s)
         waiting = {
             _queued_request(waiter.request): waiter
             for waiter in self._waiting
@@ -387,8 +388,8 @@ class KeyShare:
             waiting[place].reply.set_result(None)
 
     def _wake(self) -> None:
-        for gate in self.gates:
-            gate.wake()
+        for limiter in self.limiters:
+            limiter.wake()
 
 
 class KeyShares:
@@ -409,7 +410,7 @@ class KeyShares:
             share = KeyShare(key, limits, self._store, self._clock)
             await share.open()
             self._shares[key.digest, limits] = share
-        elif not share.gates:
+        elif not share.limiters:
             await share.refresh()
         return share
 

@@ -17,7 +17,7 @@ from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.run import Run
 from failproof_es.core.sharding.shards import PlanPart
 from failproof_es.core.spend import Charge, Outcome, SpendState, charge_of, worst_case
-from failproof_es.engine.history import read_planned_streams
+from failproof_es.engine.unfinished import read_planned_streams
 from failproof_es.events import (
     VOIDS_ANSWER,
     AttemptOrphaned,

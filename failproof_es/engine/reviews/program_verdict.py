@@ -24,7 +24,7 @@ from failproof_es.core.evaluation import (
 )
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.drive.grading.grader import Grader
-from failproof_es.engine.drive.orphaned_attempt import attempt_orphaned
+from failproof_es.engine.drive.orphaned_event import attempt_orphaned
 from failproof_es.engine.history import RecordedEvaluation, read_evaluations
 from failproof_es.engine.identity import process_label
 from failproof_es.events import EvaluationEvent, Judged

@@ -15,7 +15,7 @@ from failproof_es.core.sharding.decisions import may_send
 from failproof_es.core.sharding.shards import PlanPart
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.drive.evaluation_drive import EvaluationDrive, Hooks, drain_s
-from failproof_es.engine.drive.passes import phases_of
+from failproof_es.engine.drive.passes import passes_of
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
 from failproof_es.engine.drive.targets import Targets, restore_answering
@@ -158,8 +158,8 @@ class DrivenRun:
         if spending is not None:
             spending.open()
         try:
-            for phase in phases_of(self.configuration):
-                counts = (await drive.drive(phase)).counts()
+            for drive_pass in passes_of(self.configuration):
+                counts = (await drive.drive(drive_pass)).counts()
                 done = counts.finished == counts.planned
                 if drive.stop.is_set():
                     break
@@ -192,7 +192,7 @@ class DrivenRun:
         self._stopping = True
         for drive in self._driving.values():
             drive.stop.set()
-        self.targets.close_gates()
+        self.targets.close_limiters()
         with suppress(TimeoutError):
             async with asyncio.timeout(drain_s(self.configuration)):
                 await self._idle.wait()

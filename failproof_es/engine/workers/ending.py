@@ -27,7 +27,7 @@ from failproof_es.engine.finish.finalize import finalize, record_seal, scan, sea
 from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.finish.sealing import seal_of
 from failproof_es.engine.finish.shared_checks import SharedChecks
-from failproof_es.engine.history import iterate_evaluations, read_run, read_unfinished_part
+from failproof_es.engine.history import iterate_evaluations, read_run
 from failproof_es.engine.identity import (
     code_version,
     current_host,
@@ -36,6 +36,7 @@ from failproof_es.engine.identity import (
 )
 from failproof_es.engine.imports.refusing import require_asked_here
 from failproof_es.engine.limits.spend_limiter import require_room
+from failproof_es.engine.unfinished import read_unfinished_part
 from failproof_es.engine.workers.shard_queue import close_run, enqueue, recorded_cut, reopen_run
 from failproof_es.engine.workers.shared_budget import CeilingAgain
 from failproof_es.events import Counts, RunGivenUp, RunPaused, RunResumed

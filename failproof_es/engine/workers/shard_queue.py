@@ -23,7 +23,7 @@ from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.run import Run
-from failproof_es.core.sharding.decisions import OpenRun, OpenRunStatus
+from failproof_es.core.sharding.decisions import OpenRun, OpenRunStage
 from failproof_es.core.sharding.shards import Cut, ShardId, cut_of, shard_count, shard_size
 from failproof_es.core.spend import written_usd
 from failproof_es.events import ENDED, RUN_STATUS, RunSealed, RunStarted
@@ -39,11 +39,11 @@ _SOON = 1
 POLL_S = 1.0
 """Seconds after which a worker without work looks into the queue again."""
 
-_STATUS_BY_TOPIC: dict[str, OpenRunStatus] = {
+_STAGE_BY_TOPIC: dict[str, OpenRunStage] = {
     topic: "ended" if status in ENDED else "paused" if status == "paused" else "running"
     for topic, status in RUN_STATUS.items()
 }
-_STATUS_BY_TOPIC[RunSealed.__name__] = "sealed"
+_STAGE_BY_TOPIC[RunSealed.__name__] = "sealed"
 
 DriveShard = Callable[[ShardId], Awaitable[None]]
 """Drives the shard of a job. Must not raise: nobody waits for its result."""
@@ -209,11 +209,11 @@ def is_open(connection: Connection, run_id: UUID) -> bool:
 
 def open_runs(connection: Connection) -> list[OpenRun]:
     """The runs that are open for workers, the oldest first, with their status and size."""
-    rows = connection.execute(query("open_runs"), {"topics": list(_STATUS_BY_TOPIC)})
+    rows = connection.execute(query("open_runs"), {"topics": list(_STAGE_BY_TOPIC)})
     return [
-        OpenRun(run_id, pieces, size, _STATUS_BY_TOPIC[topic], finished)
+        OpenRun(run_id, pieces, size, _STAGE_BY_TOPIC[topic], finished)
         for run_id, pieces, size, topic, finished in rows
-        if topic in _STATUS_BY_TOPIC  # else its stream does not begin like a run's
+        if topic in _STAGE_BY_TOPIC  # else its stream does not begin like a run's
     ]
 
 

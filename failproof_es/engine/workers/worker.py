@@ -216,7 +216,7 @@ class Worker:
         self._open = {
             run.run_id: run
             for run in runs
-            if run.status == "running" and run.run_id not in self.refusals.why
+            if run.stage == "running" and run.run_id not in self.refusals.why
         }
         self._queue.queues[:] = map(str, self._open)
         for run_id in [run_id for run_id in self._driven if run_id not in self._open]:
@@ -329,7 +329,7 @@ class Worker:
         Nobody takes the run over while this process has the lease of a shard.
         """
         runs = await self._reader.read(open_runs)
-        return any(run.run_id == run_id and run.status == "running" for run in runs)
+        return any(run.run_id == run_id and run.stage == "running" for run in runs)
 
     async def _join_run(self, run_id: UUID) -> DrivenRun | None:
         """The run, with its models open on this host; they are opened if they were not.

@@ -45,9 +45,9 @@ class FailproofFixture:
         return OpenedRun.open(str(run), database_url=self._runs.database_url)
 
 
-def drive_once(loaded: LoadedConfiguration, runs: SharedRuns, on_begun: OnRunStarted) -> Outcome:
+def drive_once(loaded: LoadedConfiguration, runs: SharedRuns, on_start: OnRunStarted) -> Outcome:
     """Run a configuration with the session's database and permissions; return the outcome.
 
-    `on_begun` is called when the run is recorded.
+    `on_start` is called when the run is recorded.
     """
-    return evaluate(loaded, database_url=runs.database_url, on_begun=on_begun, allow=runs.allow)
+    return evaluate(loaded, database_url=runs.database_url, on_start=on_start, allow=runs.allow)

@@ -93,7 +93,7 @@ class SharedRuns:
             else:  # recorded: another process drove it and died, or `--failproof-resume` names it
                 again = note.name if note.run is None else note.run
                 outcome = go_on(
-                    again, database_url=self.database_url, on_begun=record_start, allow=self.allow
+                    again, database_url=self.database_url, on_start=record_start, allow=self.allow
                 )
         except Exception as error:
             note.error = redact_message(f"{type(error).__name__}: {error}")

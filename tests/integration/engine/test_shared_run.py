@@ -17,7 +17,8 @@ from failproof_es.core.run import Run
 from failproof_es.core.sharding.shards import PlanPart, ShardId
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import RunStream
-from failproof_es.engine.history import read_chunk, read_run, read_unfinished_part
+from failproof_es.engine.history import read_chunk, read_run
+from failproof_es.engine.unfinished import read_unfinished_part
 from failproof_es.engine.workers import ending
 from failproof_es.engine.workers.ending import Coordinator, _count
 from failproof_es.engine.workers.leased_journal import LeasedJournal

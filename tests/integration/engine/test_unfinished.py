@@ -13,14 +13,15 @@ from failproof_es.core.evaluation import EvaluationKey, fold
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.tally import Tally
 from failproof_es.engine import history as history_module
+from failproof_es.engine import unfinished as unfinished_module
 from failproof_es.engine.history import (
     read_chunk,
     read_evaluations,
     read_run,
-    read_unfinished,
     recorded_evaluations,
     split_by_size,
 )
+from failproof_es.engine.unfinished import read_unfinished
 from failproof_es.events import CarriedOver, EvaluationAbandoned, Event
 from failproof_es.store.reading.reader import Connection, RecordedEvent, read_streams
 from failproof_es.store.store import Store
@@ -89,8 +90,8 @@ def run_id(store: Store, monkeypatch: pytest.MonkeyPatch) -> UUID:
 def test_it_is_what_folding_every_evaluation_gives(
     store: Store, run_id: UUID, monkeypatch: pytest.MonkeyPatch, at_once: int, chunks: int
 ) -> None:
-    monkeypatch.setattr(history_module, "_LOOKED_UP_AT_ONCE", at_once)
-    monkeypatch.setattr(history_module, "_CHUNKS_AT_ONCE", chunks)
+    monkeypatch.setattr(unfinished_module, "_LOOKED_UP_AT_ONCE", at_once)
+    monkeypatch.setattr(unfinished_module, "_CHUNKS_AT_ONCE", chunks)
     found: list[EvaluationKey] = []
     told: set[EvaluationKey] = set()
     counted = Tally(CASES)
@@ -165,7 +166,7 @@ def test_what_is_planned_twice_is_read_when_it_comes_again(
 ) -> None:
     """It may have begun by then, because it was planned before."""
     once = read_chunk
-    monkeypatch.setattr(history_module, "read_chunk", lambda *asked: once(*asked) * 2)
+    monkeypatch.setattr(unfinished_module, "read_chunk", lambda *asked: once(*asked) * 2)
     with store.connect() as connection:
         part = read_unfinished(connection, read_run(connection, run_id), 0, ["model"])
     assert len(part.keys) == 6

@@ -99,7 +99,7 @@ def test_no_request_waits_in_the_embedded_models_server(workers: int) -> None:
             "execution": {"parallel_workers": workers},
         }
     )
-    gates = Targets(configuration, OWN).gates
+    gates = Targets(configuration, OWN).limiters
     ceilings = {account.server: gate.ceiling for account, gate in gates.items()}
     assert ceilings == {
         "local:smollm2": min(workers, SLOTS),

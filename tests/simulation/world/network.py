@@ -203,4 +203,4 @@ class SimulatedTargets(Targets):
     def _target(self, model: Model) -> Target:
         timeout_ms = self._configuration.execution.timeout_per_request_ms
         provider = SimulatedProvider(model, self._servers, timeout_ms)
-        return Target(model, provider, self.gates[account_of(model)], 2 * timeout_ms / 1000)
+        return Target(model, provider, self.limiters[account_of(model)], 2 * timeout_ms / 1000)

@@ -9,7 +9,7 @@ import pytest
 from failproof_es.core.sharding.decisions import (
     Choice,
     OpenRun,
-    OpenRunStatus,
+    OpenRunStage,
     Step,
     died_between,
     leaves,
@@ -21,8 +21,8 @@ from failproof_es.core.sharding.shards import ShardId
 RUN = UUID(int=7)
 
 
-def open_run(standing: OpenRunStatus = "running", finished: int = 0) -> OpenRun:
-    return OpenRun(RUN, pieces=100, shard_pieces=6, status=standing, finished=finished)
+def open_run(standing: OpenRunStage = "running", finished: int = 0) -> OpenRun:
+    return OpenRun(RUN, pieces=100, shard_pieces=6, stage=standing, finished=finished)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def open_run(standing: OpenRunStatus = "running", finished: int = 0) -> OpenRun:
         ("sealed", 0, "close"),
     ],
 )
-def test_what_is_done_about_a_run(standing: OpenRunStatus, finished: int, step: Step) -> None:
+def test_what_is_done_about_a_run(standing: OpenRunStage, finished: int, step: Step) -> None:
     run = open_run(standing, finished)
     assert run.shards == 17
     assert run.step == step

@@ -20,7 +20,7 @@ from failproof_es.core.evaluation import (
 from failproof_es.dialects.protocol import Dialect, JudgeReading
 from failproof_es.dialects.scorers import Scorer
 from failproof_es.engine.drive.grading.derive import derive
-from failproof_es.engine.drive.orphaned_attempt import attempt_orphaned
+from failproof_es.engine.drive.orphaned_event import attempt_orphaned
 from failproof_es.events import (
     Classified,
     EvaluationAbandoned,

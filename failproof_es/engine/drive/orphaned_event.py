@@ -1,4 +1,7 @@
-"""The event of an attempt without an outcome: it holds no reply, so it needs no redaction."""
+"""Builds the event of an attempt without an outcome: it holds no reply and needs no redaction.
+
+`failproof_es.core.evaluation` decides it (`DeclareOrphaned`). Children that grade load this module.
+"""
 
 from __future__ import annotations
 
