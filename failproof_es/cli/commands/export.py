@@ -14,6 +14,7 @@ import click
 from psycopg import IsolationLevel
 
 from failproof_es.cli.app.chosen_run import with_warning
+from failproof_es.cli.app.option_values import read_assignments
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import (
     Column,
@@ -173,23 +174,10 @@ def _check_arguments(
             remedy=f"there are: {', '.join(there)}",
         )  # fmt: skip
     if output is None:
-        problems.error(
-            "missing-option",
-            "no folder is named",
-            field="--output",
-            remedy="name one to write into",
-        )
-    setting_values: dict[str, str] = {}
-    for setting in settings:
-        name, equals, value = setting.partition("=")
-        if not equals or not name or name in setting_values:
-            is_repeated = name in setting_values
-            problems.error(
-                "duplicate-option" if is_repeated else "invalid-option",
-                f"{name!r} is given twice" if is_repeated else f"{setting!r} is not NAME=VALUE",
-                field="--with", remedy="for example --with dataset=org/name",
-            )  # fmt: skip
-        setting_values[name] = value
+        remedy = "name one to write into"
+        problems.error("missing-option", "no folder is named", field="--output", remedy=remedy)
+    form = "NAME=VALUE, for example dataset=org/name"
+    setting_values = read_assignments("--with", form, settings, problems)
     problems.raise_errors()
     assert exporter is not None and output is not None
     return exporter.with_settings(setting_values), output

@@ -41,7 +41,8 @@ class Answers:
     name: str
     provider: str
     model: str
-    dialect: str
+    suite: str
+    """The dialect of the suite."""
     ci: str
     base_url: str | None = None
     api_key_env: str | None = None
@@ -58,7 +59,7 @@ def files_of(answers: Answers) -> dict[str, bytes]:
 
     Raises `InvalidInput` if the dialect does not exist, or has no template for a new suite.
     """
-    dialect = dialect_named(answers.dialect)
+    dialect = dialect_named(answers.suite)
     suite = f"suites/{answers.name}{suffix_of_new(dialect)}"
     files = {
         CONFIGURATION: _configuration(answers, suite).encode(),
@@ -73,16 +74,16 @@ def files_of(answers: Answers) -> dict[str, bytes]:
 def _configuration(answers: Answers, suite: str) -> str:
     model = _model(answers)
     document: dict[str, Any] = {"test_run": {"name": answers.name}, "models": [model]}
-    if answers.dialect in _JUDGED_DIALECTS:
+    if answers.suite in _JUDGED_DIALECTS:
         document["judge"] = dict(model)
     document |= {
-        "prompts": {"path": suite, "dialect": answers.dialect},
+        "prompts": {"path": suite, "dialect": answers.suite},
         "gates": _gates(answers),
     }
     comments = "# Every key: docs/reference/configuration.md\n"
-    if answers.dialect in _JUDGED_DIALECTS:
+    if answers.suite in _JUDGED_DIALECTS:
         comments += "# The model judges itself here: name a strong model under `judge` instead.\n"
-    if answers.dialect == "redteam":
+    if answers.suite == "redteam":
         comments += "# No judge is named: people decide, with `failproof-es review RUN`.\n"
     return comments + yaml_text(document).replace(
         _MIN_ACCURACY_LINE, _MIN_ACCURACY_COMMENT + _MIN_ACCURACY_LINE
@@ -92,7 +93,7 @@ def _configuration(answers: Answers, suite: str) -> str:
 def _gates(answers: Answers) -> dict[str, float]:
     """The gates: with a pipeline also one on the accuracy, unless people decide it."""
     unscored = {"max_unscored_rate": 0.05}
-    has_accuracy = CI[answers.ci] is not None and answers.dialect != "redteam"
+    has_accuracy = CI[answers.ci] is not None and answers.suite != "redteam"
     return {"min_accuracy": _MIN_ACCURACY, **unscored} if has_accuracy else unscored
 
 

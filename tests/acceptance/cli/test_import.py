@@ -104,7 +104,7 @@ def test_strict_writes_and_records_nothing_where_anything_is_lost(
         (("import", "csv", "missing.csv", "-o", "out"), r"missing\.csv.*\[file-not-found\]"),
         (
             ("import", "csv", "q.csv", "-o", "out", "--column", "prompt"),
-            r"--column .*\[invalid-option\]",
+            r"--column: .*\[invalid-option\]",
         ),
         (
             ("import", "csv", "q.csv", "-o", "out", "--split", "test"),

@@ -179,7 +179,7 @@ def test_nothing_is_overwritten_unless_told(tmp_path: Path) -> None:
         (("--config", "../a.yaml", "--ci", "github"), r"--config: is not.*\[invalid-option\]"),
         (("--config", "/a.yaml", "--ci", "gitlab"), r"--config: is not.*\[invalid-option\]"),
         (("--config", "a.yaml", "--ci", "github"), r"a\.yaml.*\[file-not-found\]"),
-        (("--yes", "--option", "x"), r"--option 'x'.*\[invalid-option\]"),
+        (("--yes", "--option", "x"), r"--option: 'x'.*\[invalid-option\]"),
         (("--yes", "--provider", "openai", "--model", "m"), "error: --base-url: is missing"),
     ],
 )

@@ -161,7 +161,7 @@ def test_a_listed_name_never_shows_the_key() -> None:
         (("--provider", "openai"), "--base-url is missing: provider `openai` needs it"),
         (("--provider", "openai", "--base-url", "ftp://x"), "--base-url is not an http or https"),
         (("--provider", "bedrock"), "--option `region` is missing"),
-        (("--provider", "bedrock", "--option", "region"), "--option region is not NAME=VALUE"),
+        (("--provider", "bedrock", "--option", "region"), "--option: 'region' is not NAME=VALUE"),
         (("--provider", "openai", "--api-key-env", "sk-123"), "and never the key"),
         (("--provider", "python"), "has no server that lists models"),
         (("--provider", "local"), "has no server that lists models"),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from failproof_es.cli.app.option_values import check_key_variable, read_assignments
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.commands.manage.recorded_runs import import_recorded_run, is_recorded_run
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
@@ -20,12 +19,11 @@ from failproof_es.engine.imported_cases import (
     record_and_write,
 )
 from failproof_es.importers.protocol import MOST_LISTED, Options
-from failproof_es.problems import InvalidInput, Problem
+from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.support.plurals import plural
 
 _MOST_LISTED = 20
 _LONGEST = 300
-_VARIABLE = re.compile(r"[A-Za-z_]\w*\Z")
 
 
 @click.command("import", cls=CliCommand)
@@ -109,17 +107,17 @@ def import_(
         }  # fmt: skip
         import_recorded_run(kind, path, case_options, again=again, output_format=output_format)
         return
+    problems = Problems()
     if again:
-        raise InvalidInput(
-            [Problem("options-conflict", "is for recorded runs only", field="--again")]
-        )
+        problems.error("options-conflict", "is for recorded runs only", field="--again")
     if output is None:
         remedy = "name one with -o FOLDER"
-        raise InvalidInput(
-            [Problem("missing-option", "no folder is named", field="--output", remedy=remedy)]
-        )
-    options = Options(_columns(columns), match, split)
-    models = _models(provider, model, base_url, api_key_env)
+        problems.error("missing-option", "no folder is named", field="--output", remedy=remedy)
+    column_of = read_assignments("--column", "WHAT=COLUMN", columns, problems)
+    models = _models(provider, model, base_url, api_key_env, problems)
+    problems.raise_errors()
+    assert output is not None
+    options = Options(column_of, match, split)
     with CaseImport(kind, path, output, name) as importing:
         prepared = importing.prepare(options, models, force=force)
         if strict and prepared.findings.not_mapped.count:
@@ -132,54 +130,26 @@ def import_(
             _print_findings(prepared)
 
 
-def _columns(assignments: Sequence[str]) -> dict[str, str]:
-    """The columns of options `WHAT=COLUMN`, by `WHAT`.
-
-    Raises `InvalidInput` with every mistake: another form, or the same `WHAT` twice.
-    """
-    columns: dict[str, str] = {}
-    wrong = []
-    for assignment in assignments:
-        what, equals, column = assignment.partition("=")
-        if not equals or not what or not column:
-            wrong.append(
-                Problem("invalid-option", f"--column {assignment!r}: write it as WHAT=COLUMN")
-            )
-        elif what in columns:
-            wrong.append(Problem("duplicate-option", f"--column {what}: is given twice"))
-        columns[what] = column
-    if wrong:
-        raise InvalidInput(wrong)
-    return columns
-
-
 def _models(
-    provider: str | None, model: str | None, base_url: str | None, api_key_env: str | None
+    provider: str | None,
+    model: str | None,
+    base_url: str | None,
+    api_key_env: str | None,
+    problems: Problems,
 ) -> list[dict[str, Any]]:
     """The entry of `models:` that the options describe, in a list; empty without options.
 
-    Raises `InvalidInput` if the provider or the model is missing, or the variable's name is
-    invalid.
+    A missing provider or model and an invalid name of a variable go to `problems`.
     """
-    options = {
-        "provider": provider,
-        "model": model,
-        "base_url": base_url,
-        "api_key_env": api_key_env,
-    }
+    check_key_variable(api_key_env, problems)
+    options = {"provider": provider, "model": model, "base_url": base_url}
+    options["api_key_env"] = api_key_env
     entry: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if not entry:
         return []
-    if api_key_env is not None and not _VARIABLE.match(api_key_env):
-        remedy = "name the variable that holds the key, never the key itself"
-        problem = Problem(
-            "invalid-option", "is no name of a variable", field="--api-key-env", remedy=remedy
-        )
-        raise InvalidInput([problem])
-    if missing := [name for name in ("provider", "model") if name not in entry]:
-        raise InvalidInput(
-            [Problem("missing-option", "is missing", field=f"--{name}") for name in missing]
-        )
+    for name in ("provider", "model"):
+        if name not in entry:
+            problems.error("missing-option", "is missing", field=f"--{name}")
     return [{**entry, "max_tokens": 1024, "temperature": 0.0}]
 
 

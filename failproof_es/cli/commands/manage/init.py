@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
 
+from failproof_es.cli.app.option_values import (
+    NOT_THE_KEY,
+    check_key_variable,
+    is_variable,
+    read_assignments,
+)
 from failproof_es.cli.app.options import MODEL_OPTIONS
 from failproof_es.cli.app.program import CliCommand
 from failproof_es.cli.rendering.output import say, write_file
@@ -30,7 +36,6 @@ from failproof_es.engine.planning.new_project import (
 from failproof_es.engine.planning.pipeline import CI, key_variables, pipeline_of
 from failproof_es.problems import InvalidInput, Problem, Problems
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _DEFAULTS = {"name": "my-evaluation", "provider": "local", "suite": "failproof", "ci": "none"}
 
 
@@ -80,19 +85,21 @@ def init(
     Asks five questions, but for what is given as an option. With --config it asks none, and writes
     only the CI file. Nothing is sent, and no file that is there is replaced without --force.
     """
-    presets = {"name": name, "provider": provider, "model": model, "suite": suite, "ci": ci}
-    _check(presets, api_key_env)
+    presets: dict[str, Any] = {
+        "name": name, "provider": provider, "model": model, "suite": suite, "ci": ci,
+    }  # fmt: skip
+    connection = _check(presets, base_url, api_key_env, options)
     if existing is not None:
-        _require_only_ci(presets, base_url, api_key_env, options)
+        _require_only_ci(presets | connection)
         _write_ci(str(ci), folder, existing, force=force)
         return
     missing = [question for question in presets if presets[question] is None]
     if missing and yes:
-        answers = _by_default(presets, base_url, api_key_env, _options(options))
+        answers = Answers(**_by_default(presets), **connection)
     elif not missing:
-        answers = _answers(presets, base_url, api_key_env, _options(options))
+        answers = Answers(**presets, **connection)
     elif _at_a_terminal():
-        answers = _ask_missing(presets, base_url, api_key_env, _options(options))
+        answers = _ask_missing(presets, **connection)
     else:
         flags = ", ".join(f"--{question}" for question in missing)
         raise InvalidInput.because(
@@ -108,8 +115,13 @@ def _at_a_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _check(presets: dict[str, str | None], api_key_env: str | None) -> None:
-    """Raise `InvalidInput` with every invalid answer among the options.
+def _check(
+    presets: Mapping[str, str | None],
+    base_url: str | None,
+    api_key_env: str | None,
+    options: Sequence[str],
+) -> dict[str, Any]:
+    """The answers that are no questions. Raises `InvalidInput` with every invalid answer.
 
     The keys of `presets` are the questions; `None` is a missing answer.
     """
@@ -126,52 +138,23 @@ def _check(presets: dict[str, str | None], api_key_env: str | None) -> None:
                 field=f"--{question}",
                 remedy=f"there are: {', '.join(names)}",
             )
-    if api_key_env is not None and not _VARIABLE.match(api_key_env):
-        remedy = "name the variable that holds the key, never the key itself"
-        problems.error(
-            "invalid-option", "is no name of a variable", field="--api-key-env", remedy=remedy
-        )
+    check_key_variable(api_key_env, problems)
+    provider_options = read_assignments("--option", "NAME=VALUE", options, problems)
     problems.raise_errors()
+    return {"base_url": base_url, "api_key_env": api_key_env, "options": provider_options}
 
 
-def _options(assignments: Sequence[str]) -> dict[str, str]:
-    options = dict(assignment.split("=", 1) for assignment in assignments if "=" in assignment)
-    if wrong := [assignment for assignment in assignments if "=" not in assignment]:
-        raise InvalidInput(
-            [
-                Problem("invalid-option", f"--option {assignment!r}: write it as NAME=VALUE")
-                for assignment in wrong
-            ]
-        )
-    return options
-
-
-def _by_default(
-    presets: dict[str, str | None],
-    base_url: str | None,
-    api_key_env: str | None,
-    options: dict[str, str],
-) -> Answers:
+def _by_default(presets: Mapping[str, str | None]) -> dict[str, Any]:
     filled = {question: value or _DEFAULTS.get(question) for question, value in presets.items()}
     filled["model"] = filled["model"] or DEFAULT_MODELS.get(str(filled["provider"]))
     if filled["model"] is None:
         message = f"the provider {filled['provider']!r} has no default model"
-        raise InvalidInput([Problem("missing-option", message, field="--model", remedy="name one")])
-    return _answers(filled, base_url, api_key_env, options)
-
-
-def _answers(
-    presets: dict[str, str | None],
-    base_url: str | None,
-    api_key_env: str | None,
-    options: dict[str, str],
-) -> Answers:
-    name, provider, model, suite, ci = (str(presets[question]) for question in presets)
-    return Answers(name, provider, model, suite, ci, base_url, api_key_env, options)
+        raise InvalidInput.because("missing-option", message, field="--model", remedy="name one")
+    return filled
 
 
 def _ask_missing(
-    presets: dict[str, str | None],
+    presets: Mapping[str, Any],
     base_url: str | None,
     api_key_env: str | None,
     options: dict[str, str],
@@ -212,28 +195,24 @@ def _name(text: str) -> str:
 
 
 def _variable(text: str) -> str:
-    if text and not _VARIABLE.match(text):
-        raise click.BadParameter("name the variable that holds the key, never the key itself")
+    if text and not is_variable(text):
+        raise click.BadParameter(NOT_THE_KEY)
     return text
 
 
-def _require_only_ci(
-    presets: dict[str, str | None],
-    base_url: str | None,
-    api_key_env: str | None,
-    options: Sequence[str],
-) -> None:
+def _require_only_ci(answers: dict[str, Any]) -> None:
     """Raise `InvalidInput` unless the answers name a CI system and nothing else."""
-    others = presets | {"base-url": base_url, "api-key-env": api_key_env, "option": options or None}
+    others = dict(answers)
     problems = Problems()
     if (others.pop("ci") or "none") == "none":
         message = "is missing: with --config only the file of a CI system is written"
         remedy = f"name one of {', '.join(name for name in CI if name != 'none')}"
         problems.error("missing-option", message, field="--ci", remedy=remedy)
     for name, value in others.items():
-        if value is not None:
+        if value:
+            option = MODEL_OPTIONS.get(name, f"--{name}")
             message = "is for a new configuration, and --config names one that exists"
-            problems.error("invalid-option", message, field=f"--{name}", remedy="leave out one")
+            problems.error("invalid-option", message, field=option, remedy="leave out one")
     problems.raise_errors()
 
 

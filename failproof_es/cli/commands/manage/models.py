@@ -10,6 +10,7 @@ from typing import Any
 import click
 from pydantic import ValidationError
 
+from failproof_es.cli.app.option_values import read_assignments
 from failproof_es.cli.app.options import MODEL_OPTIONS, allow_option
 from failproof_es.cli.app.program import CliGroup
 from failproof_es.cli.app.usage import WrongUsage
@@ -107,14 +108,14 @@ def _entry(
     `options` are `NAME=VALUE`. Raises `InvalidInput` if the provider is unknown, or an option is
     wrong.
     """
-    pairs = [option.partition("=") for option in options]
-    if odd := [name for name, sign, _ in pairs if not (name and sign)]:
-        raise InvalidInput.because("invalid-option", f"--option {odd[0]} is not NAME=VALUE")
+    problems = Problems()
+    provider_options = read_assignments("--option", "NAME=VALUE", options, problems)
+    problems.raise_errors()
     fields: dict[str, Any] = {
         "provider": provider,
         "model": provider,  # for messages; no model is asked
         "base_url": base_url,
-        "options": {name: value for name, _, value in pairs},
+        "options": provider_options,
     }
     if api_key_env is not None:
         fields["api_key_env"] = api_key_env
@@ -126,7 +127,6 @@ def _entry(
             "invalid-option",
             "--api-key-env takes the name of an environment variable, and never the key",
         ) from None
-    problems = Problems()
     for problem in entry_problems(entry, rules):
         if problem.field in MODEL_OPTIONS:  # other fields, such as `class`, do not matter here
             message = f"{MODEL_OPTIONS[problem.field]} {problem.message}"
