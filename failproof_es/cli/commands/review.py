@@ -11,16 +11,14 @@ from typing import Any
 
 import click
 
-from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.cli.app.chosen_run import print_left_out, read_run, say_left_out, with_warning
 from failproof_es.cli.app.errors import ExitCode
-from failproof_es.cli.app.following import following
+from failproof_es.cli.app.following import exit_if_changed, signed_and_followed
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import CliCommand, CliGroup, session
 from failproof_es.cli.app.result_choice import choice_options
 from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import Format, format_option, print_json, print_line, say
-from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.cli.rendering.written_files import write_recorded
 from failproof_es.cli.reviewing.answers import InvalidAnswer, name
 from failproof_es.cli.reviewing.chosen_evaluations import Choice, chosen_evaluations
@@ -389,11 +387,6 @@ def _keeping_up(store: Store) -> Iterator[None]:
 
     This also holds when the reviewer stops early. Exits 1 if the log was changed.
     """
-    signer = CheckpointSigner(store)
-    try:
-        with suppress(ReviewQuit), signer, following(store):
-            yield
-    finally:
-        report_signing_error(signer)
-    if signer.changed is not None:
-        click.get_current_context().exit(ExitCode.FAILED)
+    with suppress(ReviewQuit), signed_and_followed(store) as signer:
+        yield
+    exit_if_changed(signer)

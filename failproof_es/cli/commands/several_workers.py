@@ -8,9 +8,6 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-import click
-
-from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.rendering.output import Format, print_json, say
 from failproof_es.cli.starting.drive_options import DriveOptions
 from failproof_es.configuration.loading import LoadedConfiguration
@@ -112,6 +109,7 @@ def leave_to_workers(store: Store, begin: Begin, output_format: Format) -> None:
     make none.
     """
     from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
+    from failproof_es.cli.app.following import exit_if_changed
     from failproof_es.cli.rendering.signing_trouble import report_signing_error
     from failproof_es.configuration.recorded import recorded_configuration
     from failproof_es.engine.history import read_run
@@ -133,8 +131,7 @@ def leave_to_workers(store: Store, begin: Begin, output_format: Format) -> None:
             )
     if output_format is not Format.TABLE:
         print_json({"run_id": str(run_id), "run_number": number, "status": run.status})
-    if keeper.changed is not None:
-        click.get_current_context().exit(ExitCode.FAILED)
+    exit_if_changed(keeper)
 
 
 async def _begin_run(begin: Begin) -> UUID:

@@ -6,9 +6,7 @@ from typing import Any
 
 import click
 
-from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
-from failproof_es.cli.app.errors import ExitCode
-from failproof_es.cli.app.following import following
+from failproof_es.cli.app.following import exit_if_changed, signed_and_followed
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import (
     Format,
@@ -17,7 +15,6 @@ from failproof_es.cli.rendering.output import (
     print_json,
     say,
 )
-from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.engine.annotations import AnnotationChange, annotations_of
 from failproof_es.engine.annotations import annotate as record_annotation
 from failproof_es.events import RunAnnotated
@@ -56,13 +53,11 @@ def annotate(
         with store.lend() as connection:
             run_id = resolve_run(connection, run)
         if change != AnnotationChange():
-            with CheckpointSigner(store) as keeper, following(store):
+            with signed_and_followed(store) as signer:
                 recorded = record_annotation(store, run_id, change)
-            report_signing_error(keeper)
             if recorded is None:
                 say(f"run {run} is annotated so already: nothing is recorded")
-            if keeper.changed is not None:
-                click.get_current_context().exit(ExitCode.FAILED)
+            exit_if_changed(signer)
         with store.lend() as connection:
             annotation = annotations_of(connection, [run_id]).get(run_id)
     fields = _annotation_fields(annotation)

@@ -6,12 +6,9 @@ from uuid import UUID
 
 import click
 
-from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
-from failproof_es.cli.app.errors import ExitCode
-from failproof_es.cli.app.following import following
+from failproof_es.cli.app.following import exit_if_changed, signed_and_followed
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
-from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.core.run import Run
 from failproof_es.engine.identity import process_label
 from failproof_es.engine.workers.ending import Coordinator
@@ -34,15 +31,10 @@ def give_up(run: str, reason: str, output_format: Format) -> None:
     run is sealed. `resume RUN --again errors` can still begin a new run that carries over what it
     finished. Refused while a process drives the run, and if the run has ended.
     """
-    with (
-        session().open_store() as store,
-        CheckpointSigner(store) as keeper,
-        following(store),
-    ):
+    with session().open_store() as store, signed_and_followed(store) as signer:
         with store.lend() as connection:
             run_id = resolve_run(connection, run)
         ended = event_loop.run(_give_up(store, run_id, reason))
-    report_signing_error(keeper)
     counts = ended.counts
     number = ended.started.run_number
     if output_format is not Format.TABLE:
@@ -50,8 +42,7 @@ def give_up(run: str, reason: str, output_format: Format) -> None:
         print_json({**fields, "counts": None if counts is None else counts.model_dump()})
     elif counts is not None:
         say(f"run {number} is given up: {counts.finished:,} of {counts.planned:,} finished")
-    if keeper.changed is not None:
-        click.get_current_context().exit(ExitCode.FAILED)
+    exit_if_changed(signer)
 
 
 async def _give_up(store: Store, run_id: UUID, reason: str) -> Run:

@@ -7,13 +7,11 @@ from typing import Any
 
 import click
 
-from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.cli.app.errors import ExitCode
-from failproof_es.cli.app.following import following
+from failproof_es.cli.app.following import signed_and_followed
 from failproof_es.cli.app.program import session
 from failproof_es.cli.rendering.output import Format, print_json, say
 from failproof_es.cli.rendering.sanitise import one_line, shortened
-from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.core.run import imported_from
 from failproof_es.engine.imports.importing import ImportOutcome, import_run
 from failproof_es.problems import InvalidInput, Problem
@@ -52,18 +50,13 @@ def import_recorded_run(
     if wrong:
         raise InvalidInput(wrong)
     source = READERS[kind](path)
-    with (
-        session().open_store() as store,
-        CheckpointSigner(store) as keeper,
-        following(store),
-    ):
+    with session().open_store() as store, signed_and_followed(store) as signer:
         outcome = event_loop.run(import_run(source, store, again=again))
-    report_signing_error(keeper)
     if output_format is Format.JSON:
         print_json(as_json(outcome))
     else:
         _print_outcome(outcome)
-    if not outcome.run.intact or keeper.changed is not None:
+    if not outcome.run.intact or signer.changed is not None:
         click.get_current_context().exit(ExitCode.FAILED)
 
 

@@ -37,7 +37,7 @@ from failproof_es.assurance.signing.witness import CosignRequest, cosign_request
 from failproof_es.assurance.tree import stored_tree
 from failproof_es.assurance.tree_history import read_trees, refuse_replaced
 from failproof_es.cli.app.alive import told_alive
-from failproof_es.cli.app.errors import ExitCode
+from failproof_es.cli.app.following import exit_if_changed
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import CliGroup, session
 from failproof_es.cli.commands.prove.ledger_repair import repair
@@ -146,8 +146,7 @@ def sign(follow: bool, every: float, alive_file: Path | None) -> None:
         if follow:
             keeper = asyncio.run(_sign_until_stopped(store, every, alive_file))
             report_signing_error(keeper)
-            if keeper.changed is not None:
-                click.get_current_context().exit(ExitCode.FAILED)
+            exit_if_changed(keeper)
 
 
 async def _sign_until_stopped(
