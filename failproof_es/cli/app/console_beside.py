@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from failproof_es.cli.app.browser import open_page
+from failproof_es.cli.app.process import termination_signals
 from failproof_es.cli.rendering.output import say
 
 if TYPE_CHECKING:
@@ -84,17 +84,11 @@ class RunConsole:
                 open_page(f"{page}?token={self._ticket}")
 
     def stay(self) -> None:
-        """Serve the console until Ctrl-C or another signal; return at once if it was never shown.
-
-        Other signals are SIGTERM and SIGHUP.
-        """
+        """Serve the console until Ctrl-C or another signal; not at all if it was never shown."""
         if not self._is_shown:
             return
         say(f"the console stays open at {self._console.url}/runs{self._query}; Ctrl-C ends it")
-        heard = [signal.SIGTERM]
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # ignored under `nohup`
-            heard.append(signal.SIGHUP)
-        for number in heard:
+        for number in termination_signals():
             signal.signal(number, signal.default_int_handler)
         with suppress(KeyboardInterrupt):
             self._console.wait()
@@ -127,8 +121,3 @@ def console_beside(
     with ConsoleBeside(settings, PORT_OPTION, say) as console_process:
         new = None if configured_token else settings.token
         yield RunConsole(console_process, new_token=new, ticket=settings.ticket)
-
-
-def at_a_terminal() -> bool:
-    """Whether stdin and stderr are a terminal, so that a person can press Ctrl-C."""
-    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()

@@ -1,4 +1,4 @@
-"""Prepares the process for a long run: file descriptors, and a stderr that cannot fail."""
+"""This process: its signals and terminal, its file descriptors, a stderr that cannot fail."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import resource
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,27 @@ def raise_descriptor_limit() -> None:
     if soft != resource.RLIM_INFINITY and soft < limit:
         with contextlib.suppress(ValueError, OSError):  # a kernel may allow less than it reports
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+
+
+def at_a_terminal() -> bool:
+    """Whether stdin and stderr are a terminal, so that a person can be asked and press Ctrl-C."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def termination_signals() -> list[signal.Signals]:
+    """The signals that end a process besides Ctrl-C."""
+    is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # under `nohup`
+    return [signal.SIGTERM] if is_ignored else [signal.SIGTERM, signal.SIGHUP]
+
+
+def child_command(*arguments: str) -> list[str]:
+    """The command line that runs this program in a child process with these arguments.
+
+    The child imports from the current directory only if this process does.
+    """
+    here = {"", str(Path.cwd())}
+    safe = [] if sys.path and sys.path[0] in here else ["-P"]
+    return [sys.executable, *safe, "-m", "failproof_es.cli", *arguments]
 
 
 @contextlib.contextmanager

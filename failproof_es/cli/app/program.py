@@ -46,20 +46,24 @@ class Session:
 
         return open_store(self.database_url, say)
 
+    def child_environment(self) -> dict[str, str]:
+        """The environment of a child process that works on the same database."""
+        variables = dict(os.environ)
+        if self.database_url is not None:
+            # Not as an argument: every user can read arguments, and a URL may hold a password.
+            variables[DATABASE_URL] = self.database_url
+        return variables
+
 
 def session() -> Session:
     """The session of the running command, with its global options."""
     return click.get_current_context().ensure_object(Session)
 
 
-def _set_database_url(context: click.Context, _: click.Parameter, value: str | None) -> None:
-    if value is not None:
-        context.ensure_object(Session).database_url = value
-
-
-def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
-    if value:
-        context.ensure_object(Session).debug = True
+def _keep_in_session(context: click.Context, option: click.Parameter, value: Any) -> None:
+    """Set the session's field of the option's name, unless the option is not given here."""
+    if value not in (None, False):
+        setattr(context.ensure_object(Session), str(option.name), value)
 
 
 def global_options() -> list[click.Parameter]:
@@ -69,14 +73,14 @@ def global_options() -> list[click.Parameter]:
             ["--database-url"],
             metavar="URL",
             expose_value=False,
-            callback=_set_database_url,
+            callback=_keep_in_session,
             help=f"A PostgreSQL server.  [default: ${DATABASE_URL}, else the embedded server]",
         ),
         click.Option(
             ["--debug"],
             is_flag=True,
             expose_value=False,
-            callback=_set_debug,
+            callback=_keep_in_session,
             help="Show stack traces.",
         ),
     ]

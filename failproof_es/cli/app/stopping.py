@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from failproof_es.cli.app.errors import ExitCode
+from failproof_es.cli.app.process import termination_signals
 from failproof_es.cli.rendering.output import say
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.events import Event
@@ -60,9 +61,7 @@ async def until_stopped(
         say("still waiting for answers in flight, or for the log; press again to stop at once")
         reminders.append(loop.call_later(REMINDED_S, remind))
 
-    heard = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # ignored under `nohup`
-        heard.append(signal.SIGHUP)
+    heard = [signal.SIGINT, *termination_signals()]
     for number in heard:
         loop.add_signal_handler(number, on_signal)
     try:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import UUID
 
+from failproof_es.cli.app.process import child_command
 from failproof_es.cli.app.program import session
 from failproof_es.cli.commands.several_workers import Begin
 from failproof_es.cli.progress.recorded_progress import carried_over_key
@@ -24,15 +22,14 @@ from failproof_es.engine.drive.pending import OnCarriedOver
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.history import read_evaluations, read_run, split_by_size
-from failproof_es.engine.identity import current_host, process_label
-from failproof_es.engine.workers.ending import Coordinator
+from failproof_es.engine.identity import current_host
+from failproof_es.engine.workers.ending import coordinating
 from failproof_es.engine.workers.presence import dead_shards, list_workers
 from failproof_es.engine.workers.shard_queue import is_open, usable_queue
 from failproof_es.events import RUN_STATUS, CarriedOver, Event, RunStarted, topics
 from failproof_es.models.trust.permissions import Permissions, options_of
 from failproof_es.models.user_code.loading import folders_for_workers
 from failproof_es.reading.workers import workers_of
-from failproof_es.store.environment import DATABASE_URL
 from failproof_es.store.reading.reader import (
     Connection,
     RecordedEvent,
@@ -41,7 +38,7 @@ from failproof_es.store.reading.reader import (
     read_event,
 )
 from failproof_es.store.store import Store
-from failproof_es.store.writing.lease import LEASE_S, ShardLeases
+from failproof_es.store.writing.lease import LEASE_S
 
 _LOOK_EVERY_S = 1.0
 _AT_ONCE = 2_000
@@ -176,22 +173,12 @@ class LocalWorkers:
                     process.kill()
 
     async def _begin_process(self, run_id: UUID, folder: str | None) -> asyncio.subprocess.Process:
-        here = {"", str(Path.cwd())}
-        # Workers import from the current directory only if this process does.
-        safe = [] if sys.path and sys.path[0] in here else ["-P"]
-        arguments = [*safe, "-m", "failproof_es.cli", "worker", "--run", str(run_id), "--drain"]
-        variables = {**os.environ, **folders_for_workers()}
-        if (url := session().database_url) is not None:
-            # Not as an argument: every user can read arguments, and a URL may hold a password.
-            variables[DATABASE_URL] = url
+        shared = () if folder is None else ("--shared-checks", folder)
         return await asyncio.create_subprocess_exec(
-            sys.executable,
-            *arguments,
-            "--quiet",
-            "--attached",
+            *child_command("worker", "--run", str(run_id), "--drain", "--quiet", "--attached"),
             *options_of(self.granted),
-            *(() if folder is None else ("--shared-checks", folder)),
-            env=variables,
+            *shared,
+            env={**session().child_environment(), **folders_for_workers()},
             stdin=asyncio.subprocess.PIPE,  # closes with this process, which the worker notices
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
@@ -218,17 +205,13 @@ class LocalWorkers:
         A worker drives it that holds a shard of it, or that has joined and has a recent heartbeat.
         Waits for shards that only a lost host holds.
         """
-        leases = ShardLeases(self.store.url, process_label())
-        coordinator = Coordinator(self.store, leases, lambda event: None)
         deadline = asyncio.get_running_loop().time() + LEASE_S + 1
-        try:
+        async with coordinating(self.store) as coordinator:
             while not await reader.read(_driven_elsewhere, run_id, self._own):
                 paused = await coordinator.pause(run_id, why, alone=True)
                 if paused or asyncio.get_running_loop().time() >= deadline:
                     return
                 await asyncio.sleep(_LOOK_EVERY_S)
-        finally:
-            await asyncio.to_thread(leases.close)
 
     async def _report_events(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from decimal import Decimal
 from typing import Any
@@ -64,16 +63,10 @@ def begin_again(store: Store, run_id: UUID, max_spend_usd: Decimal | None) -> Be
     """
 
     async def begin(say: Callable[[str], None]) -> UUID:
-        from failproof_es.engine.identity import process_label
-        from failproof_es.engine.workers.ending import Coordinator
-        from failproof_es.store.writing.lease import ShardLeases
+        from failproof_es.engine.workers.ending import coordinating
 
-        leases = ShardLeases(store.url, process_label())
-        try:
-            coordinator = Coordinator(store, leases, lambda event: None)
+        async with coordinating(store) as coordinator:
             run = await coordinator.resume(run_id, max_spend_usd)
-        finally:
-            await asyncio.to_thread(leases.close)
         if run.ended and run.sealed:
             say(f"run {run.started.run_number} has ended: {run.status}; nothing was sent")
         return run_id

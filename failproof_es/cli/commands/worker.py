@@ -21,7 +21,7 @@ from failproof_es.cli.app.alive import told_alive
 from failproof_es.cli.app.errors import ExitCode, exit_code_of
 from failproof_es.cli.app.following import following
 from failproof_es.cli.app.options import allow_class_option, allow_option
-from failproof_es.cli.app.process import raise_descriptor_limit
+from failproof_es.cli.app.process import raise_descriptor_limit, termination_signals
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.signing_trouble import report_missing_key, report_signing_error
@@ -284,10 +284,7 @@ async def _work_until_done(
             say("left at once; what is recorded stays, and others take the shards over")
             os._exit(ExitCode.INTERRUPTED)
 
-    heard = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # ignored under `nohup`
-        heard.append(signal.SIGHUP)
-    for number in heard:
+    for number in (signal.SIGINT, *termination_signals()):
         loop.add_signal_handler(number, on_signal)
     if attached:
         _watch_parent(lambda: loop.call_soon_threadsafe(stop.set))

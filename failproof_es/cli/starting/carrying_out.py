@@ -11,10 +11,10 @@ import click
 
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.cli.app.chosen_run import with_warning
-from failproof_es.cli.app.console_beside import RunConsole, at_a_terminal
+from failproof_es.cli.app.console_beside import RunConsole
 from failproof_es.cli.app.errors import ExitCode, exit_code_of, note_run
 from failproof_es.cli.app.following import following
-from failproof_es.cli.app.process import ignore_broken_pipe, raise_descriptor_limit
+from failproof_es.cli.app.process import at_a_terminal, ignore_broken_pipe, raise_descriptor_limit
 from failproof_es.cli.app.run_end import (
     print_outcome,
     say_gates_not_met,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 
 import click
 
+from failproof_es.cli.app.process import at_a_terminal
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.configuration.loading import configuration_from_resolved
@@ -48,7 +48,7 @@ def permitted(
     permissions = here.and_also(also.pairs, also.classes)
     refused = []
     for demand in permissions.missing(demands):
-        if _at_a_terminal() and _confirm(demand, placed):
+        if at_a_terminal() and _confirm(demand, placed):
             permissions = _remember_answer(permissions, demand)
         else:
             refused.append(placed(problem_of(demand)))
@@ -118,7 +118,3 @@ def _confirm(demand: Demand | ClassDemand, placed: Callable[[Problem], Problem])
     where = ":".join(str(part) for part in (place.path, place.line) if part is not None)
     question = one_line(f"{where or demand.field}: {demand.reason}. Allow it, now and later?")
     return click.confirm(question, default=False, err=True)
-
-
-def _at_a_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import orjson
 
 from failproof_es.cli.app.errors import ExitCode, report
 from failproof_es.cli.app.options import allow_option, settings_option
+from failproof_es.cli.app.process import child_command
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.starting.permitting import permitted
@@ -30,7 +30,6 @@ from failproof_es.cli.watching.watched_files import (
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.models.trust.permissions import Permissions, demands_of, options_of
 from failproof_es.problems import InvalidInput
-from failproof_es.store.environment import DATABASE_URL
 from failproof_es.support.plurals import plural
 
 SAMPLE = 5
@@ -146,19 +145,10 @@ class _Watch:
             settings.append(f"selection.sample={SAMPLE}")
         arguments = [word for setting in settings for word in ("--set", setting)]
         arguments += options_of(replace(self._permissions, classes=frozenset()))
-        variables = dict(os.environ)
-        if (url := session().database_url) is not None:
-            # Not as an argument: every user can read arguments, and a URL may hold a password.
-            variables[DATABASE_URL] = url
-        here = {"", str(Path.cwd())}
-        safe = [] if sys.path and sys.path[0] in here else ["-P"]
         sys.stdout.flush()
         self._child = subprocess.Popen(
-            [
-                *(sys.executable, *safe, "-m", "failproof_es.cli", "start", str(self._config)),
-                *("--quiet", *arguments),
-            ],
-            env=variables,
+            child_command("start", str(self._config), "--quiet", *arguments),
+            env=session().child_environment(),
             stdin=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is for this process, which passes it on once
         )

@@ -33,6 +33,7 @@ from failproof_es.engine.identity import (
     current_host,
     current_user,
     package_versions,
+    process_label,
 )
 from failproof_es.engine.imports.refusing import require_asked_here
 from failproof_es.engine.limits.spend_limiter import require_room
@@ -225,6 +226,16 @@ class Coordinator:
         finally:
             await journal.close()
             await asyncio.to_thread(self.leases.release, lease)
+
+
+@asynccontextmanager
+async def coordinating(store: Store) -> AsyncIterator[Coordinator]:
+    """A coordinator for a process that drives no shard itself; its leases end with the context."""
+    leases = ShardLeases(store.url, process_label())
+    try:
+        yield Coordinator(store, leases, lambda event: None)
+    finally:
+        await asyncio.to_thread(leases.close)
 
 
 def describe_end(run: Run) -> str:

@@ -190,7 +190,7 @@ def test_a_check_that_sends_nothing_needs_no_yes(
 def test_at_a_terminal_each_pair_is_asked_once_and_a_yes_is_remembered(
     store: Store, folder: Path, server: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(permitting, "_at_a_terminal", lambda: True)
+    monkeypatch.setattr(permitting, "at_a_terminal", lambda: True)
     key = "OPENAI_API_KEY"
     model = {"provider": "openai", "base_url": server.url, "model": "m", "api_key_env": key}
     no = said(store, folder, model, "validate", answers="n\n")

@@ -197,7 +197,7 @@ def test_a_key_is_never_written_nor_repeated(tmp_path: Path) -> None:
 
 
 def test_five_questions_at_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "_at_a_terminal", lambda: True)
+    monkeypatch.setattr(command, "at_a_terminal", lambda: True)
     answers = (
         "no name!",
         "mine",

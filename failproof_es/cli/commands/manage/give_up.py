@@ -10,11 +10,9 @@ from failproof_es.cli.app.following import exit_if_changed, signed_and_followed
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
 from failproof_es.core.run import Run
-from failproof_es.engine.identity import process_label
-from failproof_es.engine.workers.ending import Coordinator
+from failproof_es.engine.workers.ending import coordinating
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.store import Store
-from failproof_es.store.writing.lease import ShardLeases
 from failproof_es.support import event_loop
 
 
@@ -46,8 +44,5 @@ def give_up(run: str, reason: str, output_format: Format) -> None:
 
 
 async def _give_up(store: Store, run_id: UUID, reason: str) -> Run:
-    leases = ShardLeases(store.url, process_label())
-    try:
-        return await Coordinator(store, leases, lambda event: None).give_up(run_id, reason)
-    finally:
-        leases.close()
+    async with coordinating(store) as coordinator:
+        return await coordinator.give_up(run_id, reason)

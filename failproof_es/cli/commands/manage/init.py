@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from failproof_es.cli.app.option_values import (
     read_assignments,
 )
 from failproof_es.cli.app.options import MODEL_OPTIONS
+from failproof_es.cli.app.process import at_a_terminal
 from failproof_es.cli.app.program import CliCommand
 from failproof_es.cli.rendering.output import say, write_file
 from failproof_es.cli.rendering.sanitise import one_line
@@ -98,7 +98,7 @@ def init(
         answers = Answers(**_by_default(presets), **connection)
     elif not missing:
         answers = Answers(**presets, **connection)
-    elif _at_a_terminal():
+    elif at_a_terminal():
         answers = _ask_missing(presets, **connection)
     else:
         flags = ", ".join(f"--{question}" for question in missing)
@@ -109,10 +109,6 @@ def init(
             remedy="name them, or take the defaults with --yes",
         )
     _write(answers, folder, force=force)
-
-
-def _at_a_terminal() -> bool:
-    return sys.stdin.isatty()
 
 
 def _check(
