@@ -12,10 +12,11 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+_Handler = Callable[[int, FrameType | None], object]
 INTERRUPTED = 130
 """The exit code of a program that Ctrl-C ended, as shells have it: 128 + signal number."""
 
@@ -54,14 +55,8 @@ def interrupts_raise() -> Iterator[None]:
 
     Only if `main` runs the program: another program keeps its own handler.
     """
-    if signal.getsignal(signal.SIGINT) is not leave:
+    with _handler_replaced(leave, signal.default_int_handler):
         yield
-        return
-    try:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        yield
-    finally:
-        signal.signal(signal.SIGINT, leave)
 
 
 @contextmanager
@@ -71,14 +66,21 @@ def interrupts_leave() -> Iterator[None]:
     For imports: a native module that is interrupted while it initialises may crash (orjson does).
     Only if `main` runs the program.
     """
-    if not _MAIN or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    with _handler_replaced(signal.default_int_handler, leave):
+        yield
+
+
+@contextmanager
+def _handler_replaced(before: _Handler, handler: _Handler) -> Iterator[None]:
+    """Let `handler` handle Ctrl-C in this context if `main` runs and `before` handles it now."""
+    if not _MAIN or signal.getsignal(signal.SIGINT) is not before:
         yield
         return
     try:
-        signal.signal(signal.SIGINT, leave)
+        signal.signal(signal.SIGINT, handler)
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
 
 
 _MAIN: list[bool] = []

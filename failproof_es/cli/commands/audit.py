@@ -20,7 +20,14 @@ from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.audit_rows import INCOMPLETE, AuditRows
-from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
+from failproof_es.cli.rendering.output import (
+    Column,
+    Format,
+    columns_of_keys,
+    format_option,
+    print_rows,
+    say,
+)
 from failproof_es.core.case import operations_id, prompt_id, run_id
 from failproof_es.core.transcript import AWAITING_REVIEW
 from failproof_es.engine.reviews.people import review_rows
@@ -41,13 +48,10 @@ from projections.protocol import Fact
 _COLUMNS = (
     Column("position", "position", right=True),
     Column("time (UTC)", "time"),
-    Column("event", "event"),
-    Column("who", "who"),
-    Column("case", "case", folds=True),
-    Column("model", "model", folds=True),
-    Column("says", "says", folds=True),
+    *columns_of_keys("event", "who"),
+    *columns_of_keys("case", "model", "says", folds=True),
 )
-_COLUMNS_OF_ALL = (_COLUMNS[0], Column("run", "run", folds=True), *_COLUMNS[1:])
+_COLUMNS_OF_ALL = (_COLUMNS[0], *columns_of_keys("run", folds=True), *_COLUMNS[1:])
 _ACTS = sorted(
     topic for topic in AuditTrail.topics if {"who", "where"} <= set(EVENTS[topic].model_fields)
 )

@@ -19,6 +19,7 @@ from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import (
     Column,
     Format,
+    columns_of_keys,
     format_option,
     print_rows,
     print_table,
@@ -42,16 +43,16 @@ from failproof_es.support.extras import require_for
 from projections.positions import hold_positions
 
 _LIST = ""
-_SHAPES = (Column("shape", "shape"), Column("runs", "runs"), Column("writes", "writes"))
+_SHAPES = columns_of_keys("shape", "runs", "writes")
 _FILE_COLUMNS = (
-    Column("collection", "collection"),
-    Column("documents", "documents", right=True),
-    Column("file", "file"),
+    *columns_of_keys("collection"),
+    *columns_of_keys("documents", right=True),
+    *columns_of_keys("file"),
 )
 _LEFT_OUT = (
     Column("left out or changed", "left_out"),
-    Column("count", "count", right=True),
-    Column("why", "why"),
+    *columns_of_keys("count", right=True),
+    *columns_of_keys("why"),
 )
 _ALL_RUNS = "SELECT run_id FROM failproof.run_list ORDER BY run_number"
 

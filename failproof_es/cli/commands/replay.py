@@ -14,8 +14,8 @@ from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.commands.show import show_run
 from failproof_es.cli.rendering.output import (
-    Column,
     Format,
+    columns_of_keys,
     format_option,
     print_json,
     print_table,
@@ -33,14 +33,7 @@ from failproof_es.support.plurals import plural
 _MOST_LISTED = 100
 _VALUE_WIDTH = 48
 
-_COLUMNS = (
-    Column("suite", "suite"),
-    Column("case", "case"),
-    Column("model", "model"),
-    Column("what", "what"),
-    Column("recorded", "recorded"),
-    Column("derived", "derived"),
-)
+_COLUMNS = columns_of_keys("suite", "case", "model", "what", "recorded", "derived")
 
 
 @click.command(cls=CliCommand)

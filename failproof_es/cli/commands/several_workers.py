@@ -9,8 +9,8 @@ from uuid import UUID
 
 from failproof_es.cli.rendering.output import Format, print_json, say
 from failproof_es.cli.starting.drive_options import DriveOptions
-from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.engine.drive_outcome import Outcome
+from failproof_es.events import RunStarted
 from failproof_es.models.trust.permissions import Permissions
 from failproof_es.store.store import Store
 from failproof_es.support import event_loop
@@ -19,39 +19,16 @@ Begin = Callable[[Callable[[str], None]], Awaitable[UUID]]
 """Begins or resumes a run for workers, and passes remarks to its argument; returns the run's id."""
 
 
-def begin_new(store: Store, loaded: LoadedConfiguration, permissions: Permissions) -> Begin:
-    """A function that plans a new run of the configuration, with a job for each of its shards."""
+def begin_planned(create: Callable[..., Awaitable[RunStarted]]) -> Begin:
+    """A function that plans the run that `create` creates, with a job for each of its shards.
 
-    async def begin(say: Callable[[str], None]) -> UUID:
-        from failproof_es.engine.lifecycle import create
-        from failproof_es.engine.workers.shard_queue import begin_for_workers
-
-        started = await create(
-            loaded, store, say=say, also=begin_for_workers, permissions=permissions
-        )
-        return started.originator_id
-
-    return begin
-
-
-def begin_branch(
-    store: Store, run_id: UUID, position: int | None, permissions: Permissions, **options: Any
-) -> Begin:
-    """A function that plans a new run from the state of another one, for workers.
-
-    `run_id` is the other run, `position` the place in the log, `None` for now. `options` are as for
-    `create_branch`.
+    `create` is `lifecycle.create` or `branching.create_branch` with all arguments but two.
     """
 
     async def begin(say: Callable[[str], None]) -> UUID:
-        from failproof_es.engine.branching import create_branch
         from failproof_es.engine.workers.shard_queue import begin_for_workers
 
-        started = await create_branch(
-            run_id, position, store, say=say, also=begin_for_workers, permissions=permissions,
-            **options,
-        )  # fmt: skip
-        return started.originator_id
+        return (await create(say=say, also=begin_for_workers)).originator_id
 
     return begin
 

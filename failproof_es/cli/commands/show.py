@@ -22,6 +22,7 @@ from failproof_es.cli.rendering.findings import finding_lines, fixed_outcomes
 from failproof_es.cli.rendering.output import (
     Column,
     Format,
+    columns_of_keys,
     format_option,
     moment,
     print_facts,
@@ -66,13 +67,12 @@ _SUITE_FILES = (
 )
 _RELATED_RUN_COLUMNS = (
     Column("run", "run_number", right=True),
-    Column("attempt", "attempt", right=True),
-    Column("name", "name"),
-    Column("status", "status"),
+    *columns_of_keys("attempt", right=True),
+    *columns_of_keys("name", "status"),
     Column("started", "started_at"),
     Column("finished", "finished_shown", right=True),
-    Column("scored", "scored", right=True),
-    Column("gates", "gates"),
+    *columns_of_keys("scored", right=True),
+    *columns_of_keys("gates"),
     Column("same cases", "shared_cases", right=True),
 )
 

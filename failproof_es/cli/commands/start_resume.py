@@ -23,8 +23,7 @@ from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.commands.several_workers import (
     begin_again,
-    begin_branch,
-    begin_new,
+    begin_planned,
     drive_locally,
     leave_to_workers,
 )
@@ -40,8 +39,10 @@ from failproof_es.cli.starting.selection_options import selection_options
 from failproof_es.cli.starting.telemetry_beside import telemetry_beside
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.engine.branching import branch as branch_run
+from failproof_es.engine.branching import create_branch
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.history import read_run
+from failproof_es.engine.lifecycle import create
 from failproof_es.engine.lifecycle import resume as resume_run
 from failproof_es.engine.lifecycle import start as start_run
 from failproof_es.events import Again
@@ -93,7 +94,7 @@ def start(
         )
         install_missing(loaded.configuration)
 
-        begin = begin_new(store, loaded, permissions)
+        begin = begin_planned(partial(create, loaded, store, permissions=permissions))
         if options.detach:
             leave_to_workers(store, begin, options.output_format)
             return
@@ -225,8 +226,11 @@ def resume(
         permissions, granted = permitted_again(
             recorded, settings, allow, allow_class, branching=branching
         )
+        changes: dict[str, Any] = {"again": again, "settings": settings}
         begin = (
-            begin_branch(store, run_id, position, permissions, again=again, settings=settings)
+            begin_planned(
+                partial(create_branch, run_id, position, store, **changes, permissions=permissions)
+            )
             if branching
             else begin_again(store, run_id, max_spend)
         )
@@ -259,7 +263,7 @@ def resume(
             if not options.quiet and not branching:
                 how["on_continued"] = state.remember
             if branching:
-                return branch_run(run_id, position, store, again=again, settings=settings, **how)
+                return branch_run(run_id, position, store, **changes, **how)
             how["leased"] = lambda lease: catch_up()
             return resume_run(run_id, store, max_spend_usd=max_spend, **how)
 

@@ -12,6 +12,7 @@ from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import (
     Column,
     Format,
+    columns_of_keys,
     format_option,
     print_rows,
     print_table,
@@ -42,14 +43,11 @@ _COLUMNS = (
 
 
 _LIMITS = (
-    Column("server", "server"),
-    Column("key", "key"),
+    *columns_of_keys("server", "key"),
     Column("worker", "holder"),
     Column("at once", "concurrency", right=True),
-    Column("wanted", "wanted", right=True),
-    Column("requests", "requests", right=True),
-    Column("tokens", "tokens", right=True),
-    Column("now", "now"),
+    *columns_of_keys("wanted", "requests", "tokens", right=True),
+    *columns_of_keys("now"),
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from failproof_es.cli.rendering.output import Column, print_table
+from failproof_es.cli.rendering.output import columns_of_keys, print_table
 from failproof_es.cli.rendering.result_texts import first_line
 from failproof_es.engine.related_runs.differences import (
     CaseDifferences,
@@ -19,15 +19,7 @@ from failproof_es.support.plurals import plural
 
 LONGEST_ANSWER = 100_000
 """Maximum characters of an answer that are read; a longer answer is marked as cut."""
-
-
-_CASES = (
-    Column("suite", "suite"),
-    Column("case", "case"),
-    Column("what", "what"),
-    Column("left", "left"),
-    Column("right", "right"),
-)
+_CASES = columns_of_keys("suite", "case", "what", "left", "right")
 _SIDES = ("left", "right")
 
 

@@ -117,6 +117,11 @@ class Column:
     is_spare: bool = False
 
 
+def columns_of_keys(*keys: str, right: bool = False, folds: bool = False) -> tuple[Column, ...]:
+    """Columns with these keys, each with its key as the heading: `awaiting_review` in two words."""
+    return tuple(Column(key.replace("_", " "), key, right, folds) for key in keys)
+
+
 class BelowRows(NamedTuple):
     """The amount of text below a row."""
 

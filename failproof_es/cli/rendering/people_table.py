@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from failproof_es.cli.rendering.output import Column, print_table
+from failproof_es.cli.rendering.output import Column, columns_of_keys, print_table
 from failproof_es.reading.people_figures import PeopleFigure
 from failproof_es.support.percentages import percent
 
@@ -19,16 +19,14 @@ def print_people(figures: Sequence[PeopleFigure]) -> None:
         return
     several = len({figure.model for figure in figures}) > 1
     columns = [
-        *([Column("model", "model")] if several else []),
+        *columns_of_keys(*(["model"] if several else [])),
         Column("by", "dimension"),
         Column("group", "name"),
-        Column("passed", "passed", right=True),
+        *columns_of_keys("passed", right=True),
         Column("of", "decided", right=True),
         Column("rate", "rate", right=True),
         Column("95 % interval", "interval", right=True),
-        Column("disputed", "disputed", right=True, folds=True),
-        Column("unclear", "unclear", right=True, folds=True),
-        Column("awaiting review", "awaiting_review", right=True, folds=True),
+        *columns_of_keys("disputed", "unclear", "awaiting_review", right=True, folds=True),
     ]
     print_table(_rows(figures), columns, title=_TITLE)
 

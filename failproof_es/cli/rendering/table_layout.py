@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
+
+if TYPE_CHECKING:
+    from failproof_es.cli.rendering.output import Column
 
 _NARROWEST = 10
 """The minimum width of a text column, in characters."""
@@ -13,27 +16,16 @@ _LONGEST_WORD = 24
 """A longer word may be broken."""
 
 
-class HasHeading(Protocol):
-    """A column, as far as its width depends on it."""
-
-    @property
-    def heading(self) -> str: ...
-
-    @property
-    def right(self) -> bool:
-        """Whether its values stay whole."""
-
-
 Cells = Sequence[Sequence[str]]
 
 
-def natural_width(columns: Sequence[HasHeading], cells: Cells) -> int:
+def natural_width(columns: Sequence[Column], cells: Cells) -> int:
     """The characters that a table needs for every text on one line, with usual padding."""
     return sum(_preferred_widths(columns, cells)) + 3 * len(columns) + 1
 
 
 def fitting_layout(
-    columns: Sequence[HasHeading], cells: Cells, width: int
+    columns: Sequence[Column], cells: Cells, width: int
 ) -> tuple[int, list[int]] | None:
     """The padding of the columns, and the width of each; `None` if the table cannot fit.
 
@@ -50,7 +42,7 @@ def fitting_layout(
     return None
 
 
-def _preferred_widths(columns: Sequence[HasHeading], cells: Cells) -> list[int]:
+def _preferred_widths(columns: Sequence[Column], cells: Cells) -> list[int]:
     return [
         max(cell_len(column.heading), *(cell_len(row[at]) for row in cells), 0)
         for at, column in enumerate(columns)
@@ -58,7 +50,7 @@ def _preferred_widths(columns: Sequence[HasHeading], cells: Cells) -> list[int]:
 
 
 def _widths(
-    columns: Sequence[HasHeading], cells: Cells, room: int, wraps_headings: bool
+    columns: Sequence[Column], cells: Cells, room: int, wraps_headings: bool
 ) -> list[int] | None:
     """The width of each column in characters; `None` if all together exceed `room`.
 
@@ -80,7 +72,7 @@ def _widths(
     return widths
 
 
-def _least_width(column: HasHeading, texts: Sequence[str]) -> int:
+def _least_width(column: Column, texts: Sequence[str]) -> int:
     """The width of a column's widest number, or of its longest word up to a limit."""
     longest = max(map(cell_len, texts), default=0)
     if column.right:

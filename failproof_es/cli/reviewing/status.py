@@ -7,20 +7,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from failproof_es.cli.rendering.output import Column, print_table
+from failproof_es.cli.rendering.output import Column, columns_of_keys, print_table
 from failproof_es.engine.reviews.comparison import RaterComparison
 from failproof_es.engine.reviews.people import ReviewedEvaluation
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.data.judge_agreement import agreements_in
 
 _REVIEWERS = (
-    Column("reviewer", "reviewer"),
-    Column("reviewed", "reviewed", right=True),
-    Column("of", "of", right=True),
-    Column("pass", "pass", right=True),
-    Column("fail", "fail", right=True),
-    Column("unclear", "unclear", right=True),
-    Column("blind", "blind", right=True),
+    *columns_of_keys("reviewer"),
+    *columns_of_keys("reviewed", "of", "pass", "fail", "unclear", "blind", right=True),
 )
 _AGREEMENT = (
     Column("between", "one"),
@@ -28,8 +23,7 @@ _AGREEMENT = (
     Column("on", "what"),
     Column("pairs", "pairs", right=True),
     Column("agree", "agreeing", right=True),
-    Column("left out", "left_out", right=True),
-    Column("kappa", "kappa", right=True),
+    *columns_of_keys("left_out", "kappa", right=True),
     Column("95 % interval", "range", right=True),
 )
 

@@ -24,7 +24,14 @@ from failproof_es.assurance.signing.checkpoint_signer import sign_and_keep_check
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.app.usage import WrongUsage
-from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
+from failproof_es.cli.rendering.output import (
+    Column,
+    Format,
+    columns_of_keys,
+    format_option,
+    print_rows,
+    say,
+)
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.engine.identity import current_host, current_user, process_label
 from failproof_es.problems import InvalidInput
@@ -36,9 +43,8 @@ from projections.positions import read_positions
 
 _COLUMNS = (
     Column("run", "run_number", right=True),
-    Column("events", "events", right=True),
-    Column("bytes", "bytes", right=True),
-    Column("file", "file"),
+    *columns_of_keys("events", "bytes", right=True),
+    *columns_of_keys("file"),
     Column("SHA-256", "sha256"),
 )
 _MONTH = re.compile(r"(?!0000)[0-9]{4}-(0[1-9]|1[0-2])")

@@ -14,7 +14,14 @@ from failproof_es.cli.app.option_values import read_assignments
 from failproof_es.cli.app.options import MODEL_OPTIONS, allow_option
 from failproof_es.cli.app.program import CliGroup
 from failproof_es.cli.app.usage import WrongUsage
-from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
+from failproof_es.cli.rendering.output import (
+    Column,
+    Format,
+    columns_of_keys,
+    format_option,
+    print_rows,
+    say,
+)
 from failproof_es.cli.starting.permitting import permitted
 from failproof_es.configuration.providers import PROVIDERS
 from failproof_es.configuration.rules import entry_problems
@@ -30,13 +37,7 @@ from failproof_es.models.provider_type import (
 from failproof_es.models.trust.permissions import demands_of_model
 from failproof_es.problems import InvalidInput, Problems
 
-_COLUMNS = (
-    Column("model", "model"),
-    Column("installed", "installed"),
-    Column("licence", "licence"),
-    Column("file", "path"),
-)
-
+_COLUMNS = (*columns_of_keys("model", "installed", "licence"), Column("file", "path"))
 _TIMEOUT_MS = 10_000
 
 

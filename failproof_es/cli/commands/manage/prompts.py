@@ -6,17 +6,19 @@ import click
 
 from failproof_es.cli.app.options import DialectOption
 from failproof_es.cli.app.program import CliGroup, session
-from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
+from failproof_es.cli.rendering.output import (
+    Format,
+    columns_of_keys,
+    format_option,
+    print_rows,
+    say,
+)
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.dialects import case_files, dialect_named
 from failproof_es.engine.planning.prompt_collections import collection_names, import_prompts
 from failproof_es.problems import InvalidInput
 
-_COLUMNS = (
-    Column("collection", "collection"),
-    Column("dialect", "dialect"),
-    Column("prompts", "prompts", right=True),
-)
+_COLUMNS = (*columns_of_keys("collection", "dialect"), *columns_of_keys("prompts", right=True))
 
 
 @click.group(cls=CliGroup)

@@ -13,8 +13,8 @@ import click
 from failproof_es.cli.app.options import DialectOption
 from failproof_es.cli.app.program import CliGroup
 from failproof_es.cli.rendering.output import (
-    Column,
     Format,
+    columns_of_keys,
     format_option,
     print_rows,
     print_table,
@@ -32,18 +32,8 @@ from failproof_es.problems import InvalidInput, Problems
 from failproof_es.support.atomic_file import describe_write_error
 from failproof_es.support.plurals import plural
 
-_SUITES = (
-    Column("dialect", "dialect"),
-    Column("suite", "suite"),
-    Column("cases", "cases", right=True),
-)
-_CASES = (
-    Column("id", "id"),
-    Column("title", "title"),
-    Column("category", "category"),
-    Column("severity", "severity"),
-    Column("tags", "tags"),
-)
+_SUITES = (*columns_of_keys("dialect", "suite"), *columns_of_keys("cases", right=True))
+_CASES = columns_of_keys("id", "title", "category", "severity", "tags")
 _TITLES = ("title", "prompt", "content", "question")
 """The fields that identify a case for people: its title, else its question."""
 _TITLE_WIDTH = 60
