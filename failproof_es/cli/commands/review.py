@@ -254,17 +254,13 @@ def import_(
             for evaluation in finished_evaluations(connection, recorded.evaluations())
             if evaluation.evaluation_id in filled_sheet.rows
         }
-        export = export_of(connection, recorded.run_id, file, filled_sheet, problems)
+        export = export_of(connection, recorded.run_id, filled_sheet)
         if export is not None and export.reviewer != reviewer:
-            check_handing_on(connection, export, reviewer, file, filled_sheet, problems, handed_on)
-        verdicts = opinions(file, filled_sheet, checklists, problems)
+            check_handing_on(connection, export, reviewer, filled_sheet, handed_on=handed_on)
+        verdicts = opinions(filled_sheet, checklists)
         if not verdicts and not problems.errors:
-            problems.error(
-                "missing-verdict",
-                "holds no verdict",
-                path=file,
-                remedy="fill in the column `verdict`",
-            )
+            remedy = "fill in the column `verdict`"
+            problems.error("missing-verdict", "holds no verdict", path=file, remedy=remedy)
         problems.raise_errors()
         digest = hashlib.sha256(content).hexdigest()
         own = export is not None and export.reviewer == reviewer
@@ -281,7 +277,7 @@ def import_(
             try:
                 new = record_reviews(store, reviewing, verdicts)
             except NewerVerdicts as conflict:
-                raise conflicts_of(file, filled_sheet, conflict, reviewer) from None
+                raise conflicts_of(filled_sheet, conflict, reviewer) from None
             say(
                 f"new and on record: {len(new)} of {plural(len(verdicts), 'verdict')}, "
                 f"by {reviewer}"

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from datetime import UTC
-from pathlib import Path
 from uuid import UUID
 
 from failproof_es.cli.reviewing.sheet import OVERALL, SHEET, Sheet
 from failproof_es.engine.reviews.people import NewerVerdicts, read_reviews
 from failproof_es.engine.reviews.sheets import find_export, saw_engine
 from failproof_es.events import ReviewExported
-from failproof_es.problems import InvalidInput, Problems
+from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import Connection
 
 
-def export_of(
-    connection: Connection, run_id: UUID, file: Path, filled_sheet: Sheet, problems: Problems
-) -> ReviewExported | None:
+def export_of(connection: Connection, run_id: UUID, filled_sheet: Sheet) -> ReviewExported | None:
     """The event that records the sheet's export.
 
     `None` if the sheet has no id, or with a problem: ids of several sheets, or of no sheet of this
-    run. `file` is the path for the problems.
+    run.
     """
     lines_by_sheet = {sheet: line for sheet, line in filled_sheet.sheets.items() if sheet}
     if not lines_by_sheet:
@@ -28,19 +25,19 @@ def export_of(
     if len(filled_sheet.sheets) > 1:
         first, *rest = filled_sheet.sheets.items()
         for sheet, line in rest:
-            problems.error(
+            filled_sheet.refuse(
                 "mixed-sheets" if sheet else "empty-value",
                 f"this row is of another sheet than line {first[1]}" if sheet else "is empty",
-                path=file, line=line, field=SHEET,
+                line, field=SHEET,
                 remedy="import each sheet by itself, and leave this column as it was exported",
             )  # fmt: skip
         return None
     ((sheet, line),) = lines_by_sheet.items()
     export = find_export(connection, run_id, sheet)
     if export is None:
-        problems.error(
+        filled_sheet.refuse(
             "unknown-sheet", f"{sheet!r} is no sheet that was exported of this run",
-            path=file, line=line, field=SHEET,
+            line, field=SHEET,
             remedy="import it for the run that it was exported from, with this column as it was",
         )  # fmt: skip
     return export
@@ -50,14 +47,13 @@ def check_handing_on(
     connection: Connection,
     export: ReviewExported,
     reviewer: str,
-    file: Path,
     filled_sheet: Sheet,
-    problems: Problems,
+    *,
     handed_on: bool,
 ) -> None:
     """Refuse another reviewer's sheet unless it was exported empty and `handed_on` is set.
 
-    `reviewer` imports the sheet; the refusal goes to `problems`.
+    `reviewer` imports the sheet.
     """
     reviews = read_reviews(connection, list(filled_sheet.rows), up_to=export.position)
     has_verdicts = any(
@@ -66,14 +62,14 @@ def check_handing_on(
     line = filled_sheet.sheets[export.sheet]
     message = f"was exported for {export.reviewer!r}, not for {reviewer!r}"
     if has_verdicts:
-        problems.error(
+        filled_sheet.refuse(
             "wrong-reviewer", f"{message}, and has verdicts of {export.reviewer!r}",
-            path=file, line=line, field=SHEET,
+            line, field=SHEET,
             remedy=f"`review export` makes one for {reviewer!r}; --reviewer names who filled it in",
         )  # fmt: skip
     elif not handed_on:
-        problems.error(
-            "wrong-reviewer", message, path=file, line=line, field=SHEET,
+        filled_sheet.refuse(
+            "wrong-reviewer", message, line, field=SHEET,
             remedy=f"--reviewer names who filled it in; --handed-on says that {reviewer!r} did",
         )  # fmt: skip
 
@@ -94,25 +90,21 @@ def is_blind(
     return None if export is None else export.blind
 
 
-def conflicts_of(
-    file: Path, filled_sheet: Sheet, conflict: NewerVerdicts, reviewer: str
-) -> InvalidInput:
+def conflicts_of(filled_sheet: Sheet, conflict: NewerVerdicts, reviewer: str) -> InvalidInput:
     """The error for a sheet that newer verdicts of the same reviewer contradict.
 
     It has a problem for each such evaluation, at its line in the file.
     """
-    problems = Problems()
     for evaluation_id, newest in conflict.newest.items():
         row = next(
             (row for row in filled_sheet.rows[evaluation_id] if row["item"] == OVERALL),
             filled_sheet.rows[evaluation_id][0],
         )
         moment = newest.timestamp.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-        problems.error(
-            "newer-verdict",
+        filled_sheet.refuse_cell(
+            "newer-verdict", row, "verdict",
             f"{reviewer!r} gave the verdict {newest.verdict!r} on {moment}, which this file does "
             "not show: nothing was imported",
-            path=file, line=row.line, field=row.field("verdict"),
-            remedy="--keep-newer keeps it, --overwrite lets this file count",
+            "--keep-newer keeps it, --overwrite lets this file count",
         )  # fmt: skip
-    return InvalidInput(problems.errors)
+    return InvalidInput(filled_sheet.problems.errors)

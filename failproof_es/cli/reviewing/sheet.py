@@ -167,13 +167,33 @@ class SheetRow:
 
 @dataclass(slots=True)
 class Sheet:
-    """The content of a sheet that was read: its rows by evaluation."""
+    """The content of a sheet that was read: its rows by evaluation, and all its defects."""
 
+    path: Path
+    problems: Problems
     rows: dict[UUID, list[SheetRow]] = field(default_factory=dict)
     shows_engine: bool = False
     """Whether the sheet has the column with the engine's verdicts."""
     sheets: dict[str, int] = field(default_factory=dict)
     """The first line of each id in the column `sheet`; the id is empty for rows without one."""
+
+    def refuse(
+        self,
+        code: str,
+        message: str,
+        line: int,
+        *,
+        field: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        """Record a defect at a line of the file."""
+        self.problems.error(code, message, path=self.path, line=line, field=field, remedy=remedy)
+
+    def refuse_cell(
+        self, code: str, row: SheetRow, column: str, message: str, remedy: str | None = None
+    ) -> None:
+        """Record a defect of a cell."""
+        self.refuse(code, message, row.line, field=row.field(column), remedy=remedy)
 
 
 def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
@@ -181,14 +201,12 @@ def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
 
     `path` is for the problems only. The delimiter may be a comma or a semicolon.
     """
-    filled_sheet = Sheet()
+    filled_sheet = Sheet(path, problems)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        problems.error(
-            "not-utf8", "is not UTF-8", path=path, line=line, remedy="save it as CSV UTF-8"
-        )
+        filled_sheet.refuse("not-utf8", "is not UTF-8", line, remedy="save it as CSV UTF-8")
         return filled_sheet
     first = text.split("\n", 1)[0]
     delimiter = ";" if first.count(";") > first.count(",") else ","  # as in locales that write 0,5
@@ -196,155 +214,127 @@ def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
     before = 0
     try:
         columns = [cell.strip().lower() for cell in next(reader, [])]
-        if not _check_columns(path, columns, problems):
+        if not _check_columns(filled_sheet, columns):
             return filled_sheet
         filled_sheet.shows_engine = ENGINE in columns
         before = reader.line_num
         for cells in reader:
             line, before = before + 1, reader.line_num
-            _add_row(
-                path,
-                SheetRow(line, dict(zip(columns, cells, strict=False))),
-                filled_sheet,
-                problems,
-            )
+            _add_row(filled_sheet, SheetRow(line, dict(zip(columns, cells, strict=False))))
             if len(cells) > len(columns):
                 message = f"has {len(cells)} cells, the first line has {len(columns)}"
-                problems.error(
-                    "wrong-cell-count",
-                    message,
-                    path=path,
-                    line=line,
-                    remedy="quote cells that hold commas",
-                )
+                remedy = "quote cells that hold commas"
+                filled_sheet.refuse("wrong-cell-count", message, line, remedy=remedy)
     except csv.Error as error:
-        problems.error("not-csv", f"is not CSV: {error}", path=path, line=before + 1)
+        filled_sheet.refuse("not-csv", f"is not CSV: {error}", before + 1)
     return filled_sheet
 
 
 def opinions(
-    path: Path, filled_sheet: Sheet, checklists: Mapping[UUID, Sequence[str]], problems: Problems
+    filled_sheet: Sheet, checklists: Mapping[UUID, Sequence[str]]
 ) -> dict[UUID, ReviewInput]:
     """The reviews in the sheet by evaluation, without those of empty or invalid rows.
 
     `checklists` are the finished evaluations of the run, each with the keys of its checklist. Every
-    defect goes to `problems`.
+    defect goes to the sheet's problems.
     """
     reviews: dict[UUID, ReviewInput] = {}
     for evaluation_id, rows in filled_sheet.rows.items():
         if evaluation_id not in checklists:
-            problems.error(
-                "unknown-evaluation", f"{evaluation_id} is not a finished evaluation of this run",
-                path=path, line=rows[0].line, field=rows[0].field("evaluation_id"),
-                remedy="import it for the run that it was exported from",
-            )  # fmt: skip
-            continue
-        if opinion := _opinion(path, rows, checklists[evaluation_id], problems):
+            message = f"{evaluation_id} is not a finished evaluation of this run"
+            remedy = "import it for the run that it was exported from"
+            filled_sheet.refuse_cell(
+                "unknown-evaluation", rows[0], "evaluation_id", message, remedy
+            )
+        elif opinion := _opinion(filled_sheet, rows, checklists[evaluation_id]):
             reviews[evaluation_id] = opinion
     return reviews
 
 
-def _check_columns(path: Path, columns: Sequence[str], problems: Problems) -> bool:
+def _check_columns(filled_sheet: Sheet, columns: Sequence[str]) -> bool:
     known_columns = (*COLUMNS, ENGINE)
-    count = len(problems.problems)
+    count = len(filled_sheet.problems.problems)
     for column in (name for name in _NEEDED if name not in columns):
-        problems.error(
-            "missing-column",
-            "is missing",
-            path=path,
-            line=1,
-            field=column,
-            remedy="export the file again",
-        )
+        remedy = "export the file again"
+        filled_sheet.refuse("missing-column", "is missing", 1, field=column, remedy=remedy)
     for place, column in enumerate(columns):
         if column in columns[:place]:
-            problems.error("duplicate-column", "appears twice", path=path, line=1, field=column)
+            filled_sheet.refuse("duplicate-column", "appears twice", 1, field=column)
         elif column not in known_columns:
             close = get_close_matches(column, known_columns, n=1)
             remedy = (
                 f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known_columns)}"
             )
-            problems.error(
-                "unknown-column",
-                "is not a review column",
-                path=path,
-                line=1,
-                field=column,
-                remedy=remedy,
-            )
-    return len(problems.problems) == count
+            message = "is not a review column"
+            filled_sheet.refuse("unknown-column", message, 1, field=column, remedy=remedy)
+    return len(filled_sheet.problems.problems) == count
 
 
-def _add_row(path: Path, row: SheetRow, filled_sheet: Sheet, problems: Problems) -> None:
+def _add_row(filled_sheet: Sheet, row: SheetRow) -> None:
     if not any(cell.strip() for cell in row.cells.values()):
         return
     filled_sheet.sheets.setdefault(row[SHEET], row.line)
     try:
         filled_sheet.rows.setdefault(UUID(row["evaluation_id"]), []).append(row)
     except ValueError:
-        problems.error(
-            "invalid-id", f"{row['evaluation_id']!r} is not the id of an evaluation",
-            path=path, line=row.line, field=row.field("evaluation_id"),
-            remedy="leave it as it was exported",
-        )  # fmt: skip
+        message = f"{row['evaluation_id']!r} is not the id of an evaluation"
+        remedy = "leave it as it was exported"
+        filled_sheet.refuse_cell("invalid-id", row, "evaluation_id", message, remedy)
 
 
 def _opinion(
-    path: Path, rows: Sequence[SheetRow], keys: Sequence[str], problems: Problems
+    filled_sheet: Sheet, rows: Sequence[SheetRow], keys: Sequence[str]
 ) -> ReviewInput | None:
     """The review in the rows of one evaluation; `None` if they are empty or invalid.
 
-    `keys` are those of its checklist. Every defect goes to `problems`.
+    `keys` are those of its checklist. Every defect goes to the sheet's problems.
     """
+    errors = filled_sheet.problems.errors
     overall: SheetRow | None = None
     reviewed_items: dict[str, ReviewedItem] = {}
     seen: set[str] = set()
-    before = len(problems.errors)
-
-    def refuse(
-        code: str, row: SheetRow, column: str, message: str, remedy: str | None = None
-    ) -> None:
-        problems.error(
-            code, message, path=path, line=row.line, field=row.field(column), remedy=remedy
-        )
-
     for row in rows:
         item = row["item"]
         if item in seen:
             message = f"{item!r} appears twice for this evaluation"
-            refuse("duplicate-value", row, "item", message, "keep one of them")
+            filled_sheet.refuse_cell("duplicate-value", row, "item", message, "keep one of them")
         elif item == OVERALL:
             overall = row
         elif item not in keys:
             allowed = ", ".join((OVERALL, *keys))
             message, remedy = f"{item!r} is not an item of this case", f"there are: {allowed}"
-            refuse("unknown-name", row, "item", message, remedy)
+            filled_sheet.refuse_cell("unknown-name", row, "item", message, remedy)
         else:
             for column in (name for name in _ANSWERS[1:] if row[name]):
-                refuse("misplaced-field", row, column, "belongs into the row `overall`")
+                filled_sheet.refuse_cell(
+                    "misplaced-field", row, column, "belongs into the row `overall`"
+                )
             try:
                 if row["verdict"]:
                     verdict = item_verdict(item, row["verdict"])
                     reviewed_items[item] = ReviewedItem(item=item, verdict=verdict)
             except InvalidAnswer as error:
-                refuse("invalid-value", row, "verdict", str(error), "or leave it empty")
+                filled_sheet.refuse_cell(
+                    "invalid-value", row, "verdict", str(error), "or leave it empty"
+                )
         seen.add(item)
     if overall is None or not any(overall[column] for column in _ANSWERS):
         if reviewed_items:
             message = "the row `overall` has no verdict"
-            refuse("missing-verdict", overall or rows[0], "verdict", message)
+            filled_sheet.refuse_cell("missing-verdict", overall or rows[0], "verdict", message)
         return None
-    opinion = _read_overall(
-        overall, tuple(reviewed_items[key] for key in keys if key in reviewed_items), refuse
-    )
+    items = tuple(reviewed_items[key] for key in keys if key in reviewed_items)
+    opinion = _read_overall(filled_sheet, overall, items)
     if opinion is not None and opinion.contradicts_itself:
         contradiction = f"says pass, though {', '.join(opinion.broken_items)} does not hold"
-        refuse("contradictory-verdict", overall, "verdict", contradiction, "change one of them")
-    return opinion if len(problems.errors) == before else None
+        filled_sheet.refuse_cell(
+            "contradictory-verdict", overall, "verdict", contradiction, "change one of them"
+        )
+    return opinion if filled_sheet.problems.errors == errors else None
 
 
 def _read_overall(
-    row: SheetRow, items: tuple[ReviewedItem, ...], refuse: Any
+    filled_sheet: Sheet, row: SheetRow, items: tuple[ReviewedItem, ...]
 ) -> ReviewInput | None:
     read: dict[str, Any] = {}
     for column, reader in (
@@ -356,5 +346,5 @@ def _read_overall(
         try:
             read[column] = reader(unescaped(row[column]))
         except InvalidAnswer as error:
-            refuse("invalid-value", row, column, str(error))
+            filled_sheet.refuse_cell("invalid-value", row, column, str(error))
     return ReviewInput(items=items, **read) if len(read) == len(_ANSWERS) else None

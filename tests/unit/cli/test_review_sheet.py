@@ -53,7 +53,7 @@ def test_what_begins_like_a_formula_stands_behind_an_apostrophe(cell: str) -> No
 
 def read(content: bytes) -> tuple[dict[UUID, ReviewInput], list[str]]:
     problems = Problems()
-    given_opinions = opinions(FILE, read_sheet(FILE, content, problems), KNOWN, problems)
+    given_opinions = opinions(read_sheet(FILE, content, problems), KNOWN)
     return given_opinions, [str(problem) for problem in problems.errors]
 
 
@@ -80,7 +80,7 @@ def test_what_was_said_comes_back_from_a_spreadsheet_to_the_letter(
     problems = Problems()
     read_back = read_sheet(FILE, content, problems)
     known = {KEY.evaluation_id: [item.key for item in checklist(CASE.expectation)]}
-    assert opinions(FILE, read_back, known, problems) == {KEY.evaluation_id: opinion}
+    assert opinions(read_back, known) == {KEY.evaluation_id: opinion}
     assert not problems.errors and read_back.shows_engine is unblind
 
 
