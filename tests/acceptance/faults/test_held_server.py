@@ -38,13 +38,15 @@ class Watched(MockServer):
 
     together = 0
     most_together = 0
+    enough = asyncio.Event()
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         Watched.together += 1
         Watched.most_together = max(Watched.most_together, Watched.together)
+        if Watched.together == WORKERS:
+            self.enough.set()
         try:
-            while Watched.most_together < WORKERS:
-                await asyncio.sleep(0.01)
+            await self.enough.wait()
             return await super()._complete(request)
         finally:
             Watched.together -= 1
