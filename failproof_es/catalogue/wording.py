@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from failproof_es.events import ModelSnapshot
-from failproof_es.support.percentages import percent as percent
-from failproof_es.support.percentages import ratio
+from failproof_es.support.percentages import percent, percent_range, ratio
 from failproof_es.support.plurals import plural
 
 if TYPE_CHECKING:  # scipy takes a third of a second, and a terminal wants percentages, too
@@ -65,7 +64,7 @@ def judge_named(key: str) -> str:
 def between(interval: Interval) -> str:
     """An interval of a rate with its confidence: `81.2 % to 93.0 % with 95 % confidence`."""
     confidence = f"{interval.confidence * 100:.0f} %"
-    return f"{percent(interval.low)} to {percent(interval.high)} with {confidence} confidence"
+    return f"{percent_range((interval.low, interval.high))} with {confidence} confidence"
 
 
 def describe_counts(passed: int, total: int) -> str:
@@ -90,8 +89,7 @@ def describe_bounds(bounds: tuple[float, float] | None) -> str:
     """
     if bounds is None:
         return ""
-    low, high = map(percent, bounds)
-    return f"; {low} to {high} if everything unscored had failed or passed"
+    return f"; {percent_range(bounds)} if everything unscored had failed or passed"
 
 
 def describe_run_cost(summary: RunSummary) -> str | None:

@@ -22,6 +22,7 @@ from failproof_es.events import ENDED
 from failproof_es.events.line import describe_verdict
 from failproof_es.report.formats.html import finalize, quoted, stylesheet
 from failproof_es.support.class_words import class_word
+from failproof_es.support.percentages import percent
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import shortened, shortened_inside
 
@@ -145,7 +146,7 @@ def usd_text(cost: float | None) -> str:
 
 def share_text(share: float | None) -> str:
     """A share in percent; a dash for `None`."""
-    return "–" if share is None else wording.percent(share)
+    return "–" if share is None else percent(share)
 
 
 def milliseconds(value: float | None) -> str:

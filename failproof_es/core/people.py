@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from failproof_es.support.percentages import percent
+from failproof_es.support.percentages import percent, percent_range
 
 ReviewStatus = Literal["awaiting", "pass", "fail", "unclear", "disputed"]
 """`awaiting`: no review. `pass`, `fail`, `unclear`: the last verdict of every reviewer is that one.
@@ -53,8 +53,7 @@ def describe_people(figure: Mapping[str, Any]) -> str:
     if figure["rate"] is not None:
         passed += f" ({percent(figure['rate'])}"
         if figure["interval"] is not None:
-            low, high = map(percent, figure["interval"])
-            passed += f", {low} to {high}, {figure['method']}"
+            passed += f", {percent_range(figure['interval'])}, {figure['method']}"
         passed += ")"
     rest = [
         f"{figure[name]:,} {name.replace('_', ' ')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 
@@ -22,3 +23,8 @@ def percent(share: float) -> str:
     if 0.0 < share < 1.0:
         rounded = min(max(rounded, 0.1), 99.9)
     return f"{rounded:.1f} %"
+
+
+def percent_range(ends: Iterable[float]) -> str:
+    """The two ends of a range of shares as text: `81.2 % to 93.0 %`."""
+    return " to ".join(map(percent, ends))

@@ -24,13 +24,13 @@ from failproof_es.cli.rendering.output import (
     say,
 )
 from failproof_es.cli.rendering.sanitise import one_line
-from failproof_es.cli.rendering.suite_table import bounds_text, passed_of, percent
 from failproof_es.engine.related_runs.attempts import GATES
 from failproof_es.engine.workers.presence import list_holders, undriven_runs
 from failproof_es.reading.listed_runs import ListedRun, list_runs
 from failproof_es.reading.recorded_run import reader_for
 from failproof_es.reading.result_reader import ResultReader, RunFilter
 from failproof_es.store.reading.reader import Connection
+from failproof_es.support.percentages import percent, percent_range
 from failproof_es.support.plurals import plural
 
 _LIMIT = 20
@@ -256,15 +256,13 @@ def _with_drivers(
 
 
 def describe_passed(passed: Sequence[dict[str, Any]], models: Sequence[str]) -> str:
-    """The pass rate of each model as text, for the table: `gpt-4o 18/20 (90.0%)`.
+    """The pass rate of each model as text, for the table: `gpt-4o 18/20 (90.0 %)`.
 
     Only the names of `models` without rates. Where not all fit, the lowest rates come first.
     """
     if len(passed) > _MOST_MODELS:
         passed = sorted(passed, key=_by_rate)
-    rates = [
-        f"{row['model']} {passed_of(row['passed'], row['failed'])} ({_rate(row)})" for row in passed
-    ] or list(models)
+    rates = list(map(_describe_rate, passed)) or list(models)
     more = len(rates) - _MOST_MODELS
     return ", ".join(rates[:_MOST_MODELS]) + (
         f" and {plural(more, 'more model')}" if more > 0 else ""
@@ -275,12 +273,16 @@ def _by_rate(row: Mapping[str, Any]) -> tuple[bool, float]:
     return row["rate"] is None, row["rate"] or 0.0
 
 
-def _rate(row: Mapping[str, Any]) -> str:
-    """A model's pass rate as text, with its bounds if evaluations have no score.
+def _describe_rate(row: Mapping[str, Any]) -> str:
+    """A model's pass rate as text: `gpt-4o 9/10 (90.0 %; 45.0 % to 95.0 %)`.
 
-    For example `100.0%; 10.0% to 100.0%`: the bounds if those had failed or passed.
+    The range are the rates if the evaluations without a score had failed or passed.
     """
-    return "; ".join(filter(None, (percent(row["rate"]), bounds_text(row["bounds"]))))
+    rates = [] if row["rate"] is None else [percent(row["rate"])]
+    if row["bounds"] is not None:
+        rates.append(percent_range(row["bounds"]))
+    counts = f"{row['passed']:,}/{row['passed'] + row['failed']:,}"
+    return f"{row['model']} {counts} ({'; '.join(rates) or '-'})"
 
 
 def _describe_workers(workers: Sequence[str]) -> str | None:

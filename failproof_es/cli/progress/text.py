@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from failproof_es.catalogue import wording
 from failproof_es.cli.progress.model_progress import ModelProgressState, RateLimit
 from failproof_es.cli.progress.state import Phase, ProgressState
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.spend import spent_text
+from failproof_es.support.percentages import percent
 
 LONGEST_NAME = 60
 _LONGEST_ERROR = 160
@@ -115,7 +115,7 @@ def _abandoned(model: ModelProgressState) -> str:
     abandoned, finished = model.group.missing, model.group.finished
     if not abandoned:
         return "0"
-    return f"{abandoned:,} ({wording.percent(abandoned / finished).replace(' ', '')})"
+    return f"{abandoned:,} ({percent(abandoned / finished)})"
 
 
 def error_lines(state: ProgressState, limit: int) -> list[str]:

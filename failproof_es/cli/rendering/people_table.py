@@ -8,7 +8,7 @@ from typing import Any
 
 from failproof_es.cli.rendering.output import Column, columns_of_keys, print_table
 from failproof_es.reading.people_figures import PeopleFigure
-from failproof_es.support.percentages import percent
+from failproof_es.support.percentages import percent, percent_range
 
 _TITLE = "by people, of the evaluations that were left to them"
 
@@ -38,5 +38,5 @@ def _rows(figures: Sequence[PeopleFigure]) -> Iterator[dict[str, Any]]:
             "dimension": "" if figure.dimension == "overall" else figure.dimension,
             "decided": figure.decided,
             "rate": None if figure.rate is None else percent(figure.rate),
-            "interval": None if interval is None else " to ".join(map(percent, interval)),
+            "interval": None if interval is None else percent_range(interval),
         }

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from failproof_es.catalogue import wording
 from failproof_es.cli.rendering.output import Column, print_line, print_table
 from failproof_es.core.summary import RunSummary
 from failproof_es.reading.summary_rows import model_rows, suite_rows, total_row
 from failproof_es.support.class_words import class_word
+from failproof_es.support.percentages import percent, percent_range
 
 BOUNDS = "if unscored failed or passed"
 """The heading of a rate's bounds."""
@@ -54,9 +53,15 @@ def print_suites(summary: RunSummary, *, title: str | None = None) -> None:
     ]
     totals = model_rows(summary) if several else whole
     means = [
-        empty | {"model": row["model"], "suite": "mean of suites"} | _mean(row) for row in totals
+        empty
+        | {"model": row["model"], "suite": "mean of suites"}
+        | _rate_cells(row["mean_of_suites"], row["mean_of_suites_bounds"])
+        for row in totals
     ]
-    print_table([row | _accuracy(row) for row in [*rows, *totals]] + means, columns, title=title)
+    accuracies = [
+        row | _rate_cells(row["accuracy"], row["accuracy_bounds"]) for row in [*rows, *totals]
+    ]
+    print_table(accuracies + means, columns, title=title)
     for row in totals:
         if row["classes"]:
             model = f" of {row['model']}" if several else ""
@@ -69,33 +74,8 @@ def _describe_classes(counts: dict[str, int]) -> str:
     return ", ".join(f"{class_word(name)} {count:,}" for name, count in ordered)
 
 
-def _mean(row: dict[str, Any]) -> dict[str, str]:
+def _rate_cells(rate: float | None, bounds: Sequence[float] | None) -> dict[str, str | None]:
     return {
-        "percent": percent(row["mean_of_suites"]),
-        "bounds": bounds_text(row["mean_of_suites_bounds"]),
+        "percent": None if rate is None else percent(rate),
+        "bounds": "" if bounds is None else percent_range(bounds),
     }
-
-
-def _accuracy(row: dict[str, Any]) -> dict[str, str]:
-    return {"percent": percent(row["accuracy"]), "bounds": bounds_text(row["accuracy_bounds"])}
-
-
-def passed_of(passed: int, failed: int) -> str:
-    """The number of passed and of decided evaluations as text: `18/20`.
-
-    `-` if nothing passed or failed: nothing is scored, or there is no pass mark.
-    """
-    return f"{passed:,}/{passed + failed:,}" if passed + failed else "-"
-
-
-def bounds_text(bounds: Sequence[float] | None) -> str:
-    """The bounds of a rate as text: `10.0% to 90.0%`; empty if every evaluation has a score.
-
-    They are the rates if the evaluations without a score had failed or passed.
-    """
-    return "" if bounds is None else " to ".join(map(percent, bounds))
-
-
-def percent(share: float | None) -> str:
-    """A share from 0 to 1 as a percentage: `90.0%`; `-` for `None`."""
-    return "-" if share is None else wording.percent(share).replace(" ", "")

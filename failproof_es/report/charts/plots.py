@@ -31,6 +31,7 @@ from failproof_es.report.charts.frame import (
     values_of,
 )
 from failproof_es.report.charts.svg import RAMP, colour
+from failproof_es.support.percentages import percent_range
 
 PAIR_LENGTH = 56
 CURVE_POINTS = 400
@@ -115,7 +116,7 @@ def interval_dots(intervals: Sequence[PlottedRate], *, label: str, axis: str) ->
             "high": row.high,
             "count": f"{row.passed:,}/{row.total:,}",
             "says": f"{names[row.name]}, {series[row.series]}: {row.passed} of {row.total}, "
-            f"interval {row.low:.1%} to {row.high:.1%}",
+            f"interval {percent_range((row.low, row.high))}",
         }
         for row in intervals
     ]

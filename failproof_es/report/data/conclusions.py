@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from failproof_es.catalogue.run import RunDocument
-from failproof_es.catalogue.wording import describe_bounds, judge_named, percent, points
+from failproof_es.catalogue.wording import describe_bounds, judge_named, points
 from failproof_es.core.evaluation import AWAITING_REVIEW
 from failproof_es.core.pairing import what_differs
 from failproof_es.core.people import describe_people
@@ -32,6 +32,7 @@ from failproof_es.report.data.content import (
 )
 from failproof_es.report.data.observations import UNFINISHED, Observation
 from failproof_es.report.data.result_sentence import result_sentences
+from failproof_es.support.percentages import percent
 from failproof_es.support.plurals import plural
 
 _NAMED_GATES = 3

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from failproof_es.catalogue.wording import percent, points
+from failproof_es.catalogue.wording import points
 from failproof_es.report.data.analysis import pass_rate_of
 from failproof_es.report.data.comparison import OVERALL
 from failproof_es.report.data.content import Comparison
 from failproof_es.report.data.observations import Observation
+from failproof_es.support.percentages import percent, percent_range
 from failproof_es.support.statistics import CONFIDENCE, Rate
 
 ALPHA = 0.05
@@ -54,7 +55,7 @@ def _compared_together(series: Mapping[str, Sequence[Observation]]) -> list[list
 
 def _describe_single(name: str, rate: Rate) -> str:
     assert rate.value is not None and rate.interval is not None
-    ends = f"{percent(rate.interval.low)} to {percent(rate.interval.high)}"
+    ends = percent_range((rate.interval.low, rate.interval.high))
     counts = f"{rate.passed:,} of {rate.total:,}"
     return f"{name} passed {counts} ({percent(rate.value)}, {_INTERVAL} {ends})"
 

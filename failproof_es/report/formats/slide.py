@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import escape
 
-from failproof_es.catalogue.wording import percent
 from failproof_es.report.formats.markdown import table_lines, text
 from failproof_es.report.page.blocks import Table, TableColumn
 from failproof_es.report.page.slide import ALL_CASES, Slide, ramp_step
-from failproof_es.report.page.tables import bounds, counts
+from failproof_es.report.page.tables import counts, interval_ends
+from failproof_es.support.percentages import percent
 from failproof_es.support.statistics import Rate
 from failproof_es.support.untrusted_text import one_line, shortened_inside
 
@@ -59,7 +59,7 @@ def _counts(rate: Rate | None) -> str:
     """The counts of a rate and its interval; empty without any."""
     if rate is None or rate.interval is None:
         return ""
-    return f"{counts(rate)} ({bounds(rate.interval)})"
+    return f"{counts(rate)} ({interval_ends(rate.interval)})"
 
 
 def _svg(slide: Slide) -> str:

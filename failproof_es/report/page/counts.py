@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failproof_es.catalogue.wording import judge_named, percent
+from failproof_es.catalogue.wording import judge_named
 from failproof_es.report.data.content import JudgeAgreement, JudgeCoverage, Report
 from failproof_es.report.page.blocks import Block, Method, Paragraph, Table, TableColumn
 from failproof_es.report.page.tables import INTERVAL, MODEL, without_empty_columns
+from failproof_es.support.percentages import percent
 from failproof_es.support.plurals import plural
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failproof_es.catalogue.wording import percent
 from failproof_es.reading.people_figures import ALL_CASES, DIMENSIONS, PeopleFigure
 from failproof_es.report.data.content import Report
 from failproof_es.report.page.blocks import Block, Cell, Method, Table, TableColumn
 from failproof_es.report.page.tables import RATE_COLUMNS, collapsed, without_empty_columns
+from failproof_es.support.percentages import percent, percent_range
 
 _COLUMNS = (
     TableColumn("group", "name"),
@@ -51,7 +51,7 @@ def _cells(figure: PeopleFigure, of_run: str) -> tuple[Cell, ...]:
         figure.model + of_run,
         f"{figure.passed:,} of {figure.decided:,}" if figure.decided else "",
         "" if figure.rate is None else percent(figure.rate),
-        "" if interval is None else f"{percent(interval[0])} to {percent(interval[1])}",
+        "" if interval is None else percent_range(interval),
         "" if figure.clusters == figure.decided else f"{figure.clusters:,}",
         *(
             f"{count:,}" if count else ""

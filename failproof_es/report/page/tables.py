@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from failproof_es.catalogue.wording import percent
 from failproof_es.report.data.content import GroupRate, Measure
 from failproof_es.report.page.blocks import Block, Cell, Collapsible, Method, Table, TableColumn
+from failproof_es.support.percentages import percent, percent_range
 from failproof_es.support.plurals import plural
 from failproof_es.support.statistics import CONFIDENCE, Interval, Rate
 
@@ -22,7 +22,7 @@ RATE_COLUMNS = (TableColumn("passed"), TableColumn("rate"), INTERVAL, CLUSTERS)
 UNSCORED_COLUMNS = (TableColumn("unscored"), TableColumn("if those failed or passed"))
 """Additional columns of a group's rate, in the order of `unscored_cells`."""
 RATE_METHOD = (
-    "Passed, of the evaluations that were scored. Intervals are Wilson's, over independent "
+    "Passed, of the evaluations that passed or failed. Intervals are Wilson's, over independent "
     "clusters: evaluations of one case, and cases of one family, form a cluster."
 )
 _METHODS = {
@@ -37,7 +37,7 @@ def unscored_cells(group: GroupRate) -> tuple[Cell, ...]:
     """The cells of a group for `UNSCORED_COLUMNS`; empty if everything has a score."""
     if group.bounds is None:
         return "", ""
-    return f"{group.unscored:,}", " to ".join(map(percent, group.bounds))
+    return f"{group.unscored:,}", percent_range(group.bounds)
 
 
 def rate_cells(rate: Rate) -> tuple[Cell, ...]:
@@ -45,7 +45,7 @@ def rate_cells(rate: Rate) -> tuple[Cell, ...]:
     if rate.value is None or rate.interval is None:
         return "0 of 0", "–", "–", ""
     clusters = "" if rate.clusters == rate.total else f"{rate.clusters:,}"
-    return counts(rate), percent(rate.value), bounds(rate.interval), clusters
+    return counts(rate), percent(rate.value), interval_ends(rate.interval), clusters
 
 
 def counts(rate: Rate) -> str:
@@ -57,12 +57,12 @@ def counted_rate(rate: Rate) -> str:
     """A rate with its counts and its interval in one cell; a dash if nothing was counted."""
     if rate.value is None or rate.interval is None:
         return "–"
-    return f"{counts(rate)}: {percent(rate.value)} ({bounds(rate.interval)})"
+    return f"{counts(rate)}: {percent(rate.value)} ({interval_ends(rate.interval)})"
 
 
-def bounds(interval: Interval) -> str:
+def interval_ends(interval: Interval) -> str:
     """The two ends of a rate's interval as text: `81.2 % to 93.0 %`."""
-    return f"{percent(interval.low)} to {percent(interval.high)}"
+    return percent_range((interval.low, interval.high))
 
 
 def measures_tables(caption: str, measures: Sequence[Measure]) -> Iterator[Block]:

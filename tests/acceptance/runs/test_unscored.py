@@ -67,7 +67,7 @@ def test_nine_of_ten_that_ramble_miss_the_default_gate_and_the_rate_has_its_boun
     assert gate["why"] == f"model mock: {why}"
     for told in (done.stdout, invoke(store.url, "show", 1, cwd=tmp_path).stdout):
         assert why in told and "if unscored failed or passed" in told
-        assert "10.0% to 100.0%" in told
+        assert "10.0 % to 100.0 %" in told
 
     shown = json.loads(invoke(store.url, "show", 1, "--json", cwd=tmp_path).stdout)
     assert shown["unscored"] == {"cut_off": 9}

@@ -86,7 +86,7 @@ def test_a_picture_has_a_name_and_every_mark_says_its_numbers() -> None:
     dots = ElementTree.fromstring(pictures("one")["dots"])
     assert dots.get("aria-label") == "one"
     labels = [element.get("aria-label") for element in dots.iter("path")]
-    assert "one, one: 10 of 20, interval 30.0% to 70.0%" in labels
+    assert "one, one: 10 of 20, interval 30.0 % to 70.0 %" in labels
 
 
 def test_series_differ_in_shape_and_in_dash_not_in_colour_alone() -> None:

@@ -28,7 +28,7 @@ from failproof_es.dialects.shipped.redteam.result import (
     quotations,
 )
 from failproof_es.events import RunStarted
-from failproof_es.support.percentages import ratio
+from failproof_es.support.percentages import percent_range, ratio
 from failproof_es.support.plurals import plural
 
 _SCORED_OUTCOMES = ("passed", "failed")
@@ -230,7 +230,7 @@ def summary_lines(document: dict[str, Any]) -> Iterator[str]:
     for why, count in document["unscored"].items():
         yield f"  not scored: {count} {why}"
     if (bounds := document["rate_bounds"]) is not None:
-        yield f"  if everything unscored had failed or passed: {bounds[0]:.1%} to {bounds[1]:.1%}"
+        yield f"  if everything unscored had failed or passed: {percent_range(bounds)}"
     for name in ("severity", "category", "tag"):
         yield f"  by {name}:"
         for key, tally in document[f"by_{name}"].items():

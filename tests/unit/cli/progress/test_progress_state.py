@@ -245,8 +245,8 @@ def test_a_server_that_only_judges_stand_on_is_told_of_once_it_complains() -> No
 def test_the_error_rate_is_of_what_is_finished() -> None:
     state = after([started("a", planned=9), *(scored(n, 1) for n in range(3)), abandoned(3)])
     assert row(state).error_rate == 0.25
-    assert plain_line(state).endswith("; 3 passed, 1 (25.0%) abandoned")
-    every_figure = "3 passed, 0 refused, 1 (25.0%) abandoned, 0 lost, 0 retries, 0 in flight"
+    assert plain_line(state).endswith("; 3 passed, 1 (25.0 %) abandoned")
+    every_figure = "3 passed, 0 refused, 1 (25.0 %) abandoned, 0 lost, 0 retries, 0 in flight"
     assert every_figure in plain_line(state, verbose=True)
     assert row(after([started("a", planned=9)])).error_rate is None
 

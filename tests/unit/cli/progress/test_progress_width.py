@@ -44,14 +44,14 @@ def test_progress_shows_every_number_whole_on_a_terminal_of_any_width(width: int
     assert "2/1,000 0 %" in said
     for fact in ("passed", "refused", "abandoned", "lost", "retries", "in flight"):
         assert fact in said
-    assert "1 (50.0%)" in said
+    assert "1 (50.0 %)" in said
 
 
 def test_what_matters_fits_into_80_columns_beside_the_bar() -> None:
     heading, names, model = shown(a_run("a"), 80, verbose=False).splitlines()[:3]
     assert heading.startswith("run 3 smoke: 2 of 1,000 (0 %), ")
     assert names.split() == ["model", "done", "passed", "abandoned", "rate/s", "left"]
-    assert model.split()[-5:] == ["%", "1", "1", "(50.0%)", "-"] or "1 (50.0%)" in model
+    assert model.split()[-6:] == ["%", "1", "1", "(50.0", "%)", "-"] or "1 (50.0 %)" in model
 
 
 @every(("width", "lines_of_a_model"), [(60, 3), (160, 1)])

@@ -24,8 +24,8 @@ GOOD, BAD, WORST, UNKNOWN = _row("g", 4, 0), _row("b", 2, 2), _row("w", 0, 4), _
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        ((GOOD, BAD), "g 4/4 (100.0%), b 2/4 (50.0%)"),
-        ((GOOD, UNKNOWN, BAD, WORST), "w 0/4 (0.0%), b 2/4 (50.0%) and 2 more models"),
+        ((GOOD, BAD), "g 4/4 (100.0 %), b 2/4 (50.0 %)"),
+        ((GOOD, UNKNOWN, BAD, WORST), "w 0/4 (0.0 %), b 2/4 (50.0 %) and 2 more models"),
     ],
 )
 def test_the_lowest_rates_are_shown_where_not_all_fit(
@@ -74,7 +74,7 @@ def test_a_narrow_terminal_shows_the_whole_remark_below_its_row(
     monkeypatch.setattr("failproof_es.cli.rendering.output.PIPE_WIDTH", 80)
     remark = "12 of 1,432 cases: only failed:2; chosen by their scores, so no measurement"
     row = {column.key: "a value" for column in TABLE_COLUMNS}
-    rates = "gpt-4o-mini 118/200 (59.0%), claude-haiku 3/200 (1.5%) and 2 more models"
+    rates = "gpt-4o-mini 118/200 (59.0 %), claude-haiku 3/200 (1.5 %) and 2 more models"
     row |= {"remark_shown": remark, "passed_shown": rates}
     print_table([row], TABLE_COLUMNS, below=BelowRows(most_phrases=2))
     assert remark in " ".join(capsys.readouterr().out.split())
