@@ -62,7 +62,7 @@ OTHERS = (
     *("dialects.shipped.failproof.prompt_variables.", "dialects.discovery.", "dialects.registry."),
     *("dialects.kit.file_shapes.", "dialects.kit.foreign_names.", "dialects.kit.json_lines."),
     *("dialects.kit.looking.", "dialects.kit.unknown_keys.", "dialects.kit.patterns_when_used."),
-    *("dialects.kit.schemas.",),
+    *("dialects.kit.schemas.", "dialects.kit.written_cases."),
     *("dialects.shipped.failproof.expectation.kind_of", "dialects.shipped.failproof.description."),
     *("dialects.reply_checks.pattern_problem",),
     *("dialects.shipped.redteam.checks.citations.can_be_cited",),

@@ -6,6 +6,7 @@ Each module is used by its own name and imported when it is needed:
 |---|---|
 | `json_lines` | JSON Lines as a stream: strict, each defect with its line and field |
 | `yaml_documents` | YAML whose every value knows its line, strict as JSON is |
+| `written_cases` | YAML files with one case or a list of them |
 | `file_shapes` | recognising a file that is not JSON Lines, by its real format |
 | `looking` | telling files of a dialect by their beginning, which never raises |
 | `taken_ids` | ids that are unique in a suite, whatever its size |

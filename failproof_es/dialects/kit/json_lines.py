@@ -56,6 +56,17 @@ class Defect(Exception):
         self.remedy = remedy
         self.line = line
 
+    def report(self, problems: Problems, **place: Any) -> None:
+        """Report the defect. `place` is its place as arguments of `Problems.error`."""
+        own: dict[str, Any] = {"line": self.line, "field": self.field, "remedy": self.remedy}
+        problems.error(self.code, self.message, **{**own, **place})
+
+
+def report_unreadable(problems: Problems, path: Path, error: OSError) -> None:
+    """Report a file that can't be read."""
+    message = f"the file can't be read: {error.strerror or error}"
+    problems.error("file-unreadable", message, path=path)
+
 
 def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line, object) for every good line. Blank lines and a UTF-8 BOM are fine.
@@ -87,20 +98,11 @@ def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str
                                 "foreign-format", message, path=path, line=line, remedy=remedy
                             )
                             return
-                    problems.error(
-                        defect.code,
-                        defect.message,
-                        path=path,
-                        line=line,
-                        field=defect.field,
-                        remedy=defect.remedy,
-                    )
+                    defect.report(problems, path=path, line=line)
                 else:
                     yield line, document
     except OSError as error:
-        problems.error(
-            "file-unreadable", f"the file can't be read: {error.strerror or error}", path=path
-        )
+        report_unreadable(problems, path, error)
         return
     if empty:
         problems.error(

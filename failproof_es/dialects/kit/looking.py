@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable
 from itertools import islice
 from pathlib import Path
 
+HEAD_BYTES = 65_536
+"""Bytes that are read of a file whose format is not one of lines."""
 LINES = 20
 """Lines that are read of a file."""
 LINE_BYTES = 65_536
@@ -26,3 +28,20 @@ def first_lines_contain(path: Path, marks: Iterable[bytes], suffixes: Collection
         return False
     all_marks = tuple(marks)
     return any(mark in line for line in head for mark in all_marks)
+
+
+def head_of(path: Path, suffixes: Collection[str]) -> bytes:
+    """The file's first 64 KiB; empty for other suffixes, in lower case, and an unreadable file."""
+    if path.suffix.lower() not in suffixes:
+        return b""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(HEAD_BYTES)
+    except OSError:
+        return b""
+
+
+def has_yaml_key(head: bytes, keys: Iterable[bytes]) -> bool:
+    """Whether a line of YAML begins with one of the keys, also as the first one of a list item."""
+    marks = tuple(key + b":" for key in keys)
+    return any(line.lstrip(b" -").startswith(marks) for line in head.splitlines())

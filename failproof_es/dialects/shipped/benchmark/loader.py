@@ -6,18 +6,18 @@ A file holds one task or a list of them. YAML that could execute, refer to itsel
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.dialects.kit.json_lines import Defect, parse_object
+from failproof_es.dialects.kit.looking import has_yaml_key, head_of
 from failproof_es.dialects.kit.taken_ids import SeenIds
 from failproof_es.dialects.kit.unknown_keys import refuse
-from failproof_es.dialects.kit.yaml_documents import Location, YamlTree, dotted, read_yaml
+from failproof_es.dialects.kit.written_cases import WrittenCase, yaml_cases
+from failproof_es.dialects.kit.yaml_documents import Location, dotted
 from failproof_es.dialects.shipped.benchmark import task
 from failproof_es.dialects.shipped.benchmark.options import BenchmarkOptions
 from failproof_es.dialects.shipped.benchmark.prompts import generation_prompt
@@ -25,8 +25,7 @@ from failproof_es.problems import Problems
 from failproof_es.support.plurals import plural
 
 SUFFIXES = (".yaml", ".yml")
-_LOOKED_AT = 65_536
-_MARKS = ("task_id", "most_expected", "incorrect_direction")
+_MARKS = (b"task_id", b"most_expected", b"incorrect_direction")
 
 
 def looks_like_ours(path: Path) -> bool:
@@ -34,15 +33,7 @@ def looks_like_ours(path: Path) -> bool:
 
     `False` for a file that can't be read.
     """
-    if path.suffix.lower() not in SUFFIXES:
-        return False
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(_LOOKED_AT).decode("utf-8", "replace")
-    except OSError:
-        return False
-    lines = [line.lstrip(" -") for line in head.splitlines()]
-    return any(line.startswith(f"{mark}:") for line in lines for mark in _MARKS)
+    return has_yaml_key(head_of(path, SUFFIXES), _MARKS)
 
 
 def load(files: Sequence[Path], options: BenchmarkOptions, problems: Problems) -> Iterator[Case]:
@@ -53,11 +44,11 @@ def load(files: Sequence[Path], options: BenchmarkOptions, problems: Problems) -
     unused = _UnusedKeys()
     with SeenIds() as seen_ids:
         for path in files:
-            before = len(problems.errors)
-            tree = read_yaml(path, problems)
-            if tree is None or len(problems.errors) > before:
-                continue
-            yield from _TaskFile(path, tree, problems, options, unused).cases(seen_ids)
+            for written_task in yaml_cases(path, problems, "task"):
+                reader = _TaskReader(path, written_task, problems, options)
+                if reader.is_valid(seen_ids):
+                    unused.note(reader)
+                    yield reader.case()
     unused.warn(problems)
 
 
@@ -98,15 +89,12 @@ class _UnusedKeys:
     first: dict[str, tuple[Path, int | None]] = field(default_factory=dict)
     tasks: Counter[str] = field(default_factory=Counter)
 
-    def note(self, path: Path, tree: YamlTree, at: Location, keys: Iterable[Location]) -> None:
-        """Count the unused keys of one task.
-
-        `at` is the location of the task in the file, `keys` are locations inside the task.
-        """
-        for location in keys:
+    def note(self, reader: _TaskReader) -> None:
+        """Count the unused keys of one task."""
+        for location, *_ in reader.unknown_keys():
             name = dotted(location)
             self.tasks[name] += 1
-            self.first.setdefault(name, (path, tree.line_of((*at, *location))))
+            self.first.setdefault(name, (reader.path, reader.written_task.line_of(location)))
 
     def warn(self, problems: Problems) -> None:
         """Warn once of each key, at its first place, with its number of tasks."""
@@ -118,75 +106,45 @@ class _UnusedKeys:
             problems.warning("unknown-field", message, path=path, line=line, field=name)
 
 
-@dataclass(slots=True)
-class _TaskFile:
+@dataclass(frozen=True, slots=True)
+class _TaskReader:
     path: Path
-    tree: YamlTree
+    written_task: WrittenCase
     problems: Problems
     options: BenchmarkOptions
-    unused: _UnusedKeys
 
-    def cases(self, seen_ids: SeenIds) -> Iterator[Case]:
-        value = self.tree.value
-        if value == []:
-            self.problems.error(
-                "no-cases", "the list is empty: it holds no task", path=self.path, line=1
-            )
-        is_list = isinstance(value, list)
-        for index, task_value in enumerate(value if is_list else [value]):
-            at: Location = (index,) if is_list else ()
-            document = self._document(task_value, at)
-            if document is not None and self._valid(document, at, seen_ids):
-                unknown = task.unknown_keys(document, self.options.input_keys)
-                self.unused.note(self.path, self.tree, at, (location for location, *_ in unknown))
-                suite = self.path.resolve().parent.name or self.path.stem
-                yield as_case(document, suite, self.path.name, self.options)
+    def case(self) -> Case:
+        """The case of a valid task."""
+        suite = self.path.resolve().parent.name or self.path.stem
+        return as_case(self.written_task.document, suite, self.path.name, self.options)
 
-    def _document(self, value: Any, at: Location) -> dict[str, Any] | None:
-        """The task as a JSON object, or `None` with the reason in `problems`.
+    def unknown_keys(self) -> Iterator[task.Unknown]:
+        """The keys of the task that are neither sent nor used for grading."""
+        return task.unknown_keys(self.written_task.document, self.options.input_keys)
 
-        `at` is the location of the task in the file.
-        """
-        if not isinstance(value, dict):
-            remedy = "write a task as `key: value` lines, or a list of such tasks"
-            self._error("wrong-type", at, "is not a task", remedy)
-            return None
-        try:
-            return parse_object(json.dumps(value).encode(), "task")
-        except Defect as defect:
-            place = (*at, defect.field) if defect.field else at
-            self._error(defect.code, place, defect.message, defect.remedy)
-            return None
-
-    def _valid(self, document: dict[str, Any], at: Location, seen_ids: SeenIds) -> bool:
-        option_keys = self.options.input_keys, self.options.unsent_keys
-        findings = list(task.defects(document, *option_keys))
+    def is_valid(self, seen_ids: SeenIds) -> bool:
+        """Whether the task can be asked and graded; the reasons why not go to `problems`."""
+        document = self.written_task.document
+        findings = list(task.defects(document, self.options.input_keys, self.options.unsent_keys))
         for finding in findings:
-            location = (*at, *finding.location)
-            self._error(finding.code, location, finding.message, finding.remedy)
+            place = self._place_of(finding.location)
+            self.problems.error(finding.code, finding.message, remedy=finding.remedy, **place)
         reported_locations = {finding.location for finding in findings}
         misspelt = [
-            refuse(
-                self.problems, str(location[-1]), names, owner, **self._place_of((*at, *location))
-            )
-            for location, names, owner in task.unknown_keys(document, self.options.input_keys)
+            refuse(self.problems, str(location[-1]), names, owner, **self._place_of(location))
+            for location, names, owner in self.unknown_keys()
             if location not in reported_locations
         ]
         task_id = document.get("task_id")
         if not isinstance(task_id, str) or not task_id.strip():
             return False
-        place = self._place_of((*at, "task_id"))
-        is_new = seen_ids.is_new("", task_id, self.problems, "task", **place)
+        is_new = seen_ids.is_new("", task_id, self.problems, "task", **self._place_of(("task_id",)))
         return not findings and is_new and not any(misspelt)
 
-    def _error(self, code: str, location: Location, message: str, remedy: str | None) -> None:
-        self.problems.error(code, message, remedy=remedy, **self._place_of(location))
-
     def _place_of(self, location: Location) -> dict[str, Any]:
-        is_list = isinstance(self.tree.value, list)
         return {
             "path": self.path,
-            "line": self.tree.line_of(location),
-            "field": dotted(location) or None,
-            "case_line": self.tree.line_of(location[:1]) if is_list else 1,
+            "line": self.written_task.line_of(location),
+            "field": dotted((*self.written_task.at, *location)) or None,
+            "case_line": self.written_task.line,
         }

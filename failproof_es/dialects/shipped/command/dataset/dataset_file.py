@@ -13,14 +13,14 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any, Protocol
 
-from failproof_es.dialects.kit.json_lines import MAX_DEPTH, read_objects
+from failproof_es.dialects.kit.json_lines import MAX_DEPTH, read_objects, report_unreadable
+from failproof_es.dialects.kit.looking import head_of
 from failproof_es.dialects.kit.yaml_documents import Location, dotted, read_yaml
 from failproof_es.dialects.shipped.command.dataset.toml_tree import parse_toml
 from failproof_es.problems import Problems
 
 CASES = "test_cases"
 MAX_BYTES = 32 * 1024 * 1024
-_HEAD_BYTES = 65_536
 _YAML = (".yaml", ".yml")
 
 
@@ -61,13 +61,7 @@ def looks_like_a_dataset(path: Path) -> bool:
     """
     words = {".jsonl": b'"expected_command"', **dict.fromkeys((".toml", *_YAML), b"test_cases")}
     word = words.get(path.suffix.lower())
-    if word is None:
-        return False
-    try:
-        with path.open("rb") as stream:
-            return word in stream.read(_HEAD_BYTES)
-    except OSError:
-        return False
+    return word is not None and word in head_of(path, words)
 
 
 def read_dataset(path: Path, problems: Problems) -> DatasetTree | None:
@@ -88,9 +82,7 @@ def read_dataset(path: Path, problems: Problems) -> DatasetTree | None:
         with path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except OSError as error:
-        problems.error(
-            "file-unreadable", f"the file can't be read: {error.strerror or error}", path=path
-        )
+        report_unreadable(problems, path, error)
         return None
     if len(raw) > MAX_BYTES:
         problems.error(

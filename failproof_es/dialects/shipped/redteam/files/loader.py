@@ -14,10 +14,11 @@ from failproof_es.dialects.kit.judging import absences, prompt
 from failproof_es.dialects.kit.schemas import schema_defects
 from failproof_es.dialects.kit.taken_ids import SeenIds
 from failproof_es.dialects.kit.unknown_keys import UnknownKeys
+from failproof_es.dialects.kit.written_cases import WrittenCase
 from failproof_es.dialects.kit.yaml_documents import Location, dotted
 from failproof_es.dialects.shipped.redteam import source_block
 from failproof_es.dialects.shipped.redteam.files import consistency, red_team_case
-from failproof_es.dialects.shipped.redteam.files.case_files import WrittenCase, read_cases
+from failproof_es.dialects.shipped.redteam.files.case_files import read_cases
 from failproof_es.dialects.shipped.redteam.files.red_team_case import RedTeamCase
 from failproof_es.dialects.shipped.redteam.options import RedTeamOptions
 from failproof_es.problems import Problems
