@@ -1,4 +1,7 @@
-"""`PassRate`: how many passed of how many, as every surface shows it."""
+"""`PassRate`: how many passed of how many, as every surface but a report shows it.
+
+A report has observations instead of counts: `pass_rate_of` in `failproof_es.report.data.analysis`.
+"""
 
 from __future__ import annotations
 
@@ -42,18 +45,18 @@ class PassRate(Document):
     """All of it in one phrase, with the confidence of the interval."""
 
 
-def pass_rate_of_model(
+def build_model_pass_rate(
     summary: RunSummary, model: str, suite: str | None = None, *, interval: bool = True
 ) -> PassRate:
     """The pass rate of a model in one run, over one suite or (if `suite` is `None`) over all.
 
-    `model` is the model's key. With `interval=False` the rate has no interval, as in `pass_rate`.
+    `model` is the model's key; `interval` is as in `build_pass_rate`.
     """
     unscored = summary.group(model=model, suite=suite).unscored
-    return pass_rate(summary.cluster_sums(model, suite), unscored, interval=interval)
+    return build_pass_rate(summary.cluster_sums(model, suite), unscored, interval=interval)
 
 
-def pass_rate(sums: ClusterSums, unscored: int = 0, *, interval: bool = True) -> PassRate:
+def build_pass_rate(sums: ClusterSums, unscored: int = 0, *, interval: bool = True) -> PassRate:
     """The pass rate with its interval, and with its bounds if `unscored` is not 0.
 
     `sums` are sums over the clusters (cases or families) of the evaluations that passed or failed;

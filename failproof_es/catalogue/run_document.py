@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from failproof_es.assurance.checking.recorded_times import times_apart
 from failproof_es.assurance.protection_status import protection_status
-from failproof_es.catalogue.pass_rate import pass_rate_of_model
+from failproof_es.catalogue.pass_rate import build_model_pass_rate
 from failproof_es.catalogue.run import (
     Annotation,
     AskedAgain,
@@ -116,7 +116,7 @@ def run_document(
         times_apart=times_apart(connection, run_id),
         skipped_defects=run.skipped,
         counts=counts_of(summary),
-        passed=None if alone is None else pass_rate_of_model(summary, alone, interval=intervals),
+        passed=None if alone is None else build_model_pass_rate(summary, alone, interval=intervals),
         accuracy=NO_ACCURACY if alone is None else accuracy_of(summary, alone),
         classes=None if alone is None else in_order(summary.total.classes),
         unscored=unscored_row(summary),

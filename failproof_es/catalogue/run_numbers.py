@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from failproof_es.catalogue.pass_rate import pass_rate_of_model
+from failproof_es.catalogue.pass_rate import build_model_pass_rate
 from failproof_es.catalogue.run import (
     Accuracy,
     ErrorGroup,
@@ -66,7 +66,7 @@ def model_progress(
         provider=model.provider,
         version=model.version,
         counts=counts_of(summary, model.key),
-        passed=pass_rate_of_model(summary, model.key, interval=intervals),
+        passed=build_model_pass_rate(summary, model.key, interval=intervals),
         accuracy=accuracy_of(summary, model.key),
         classes=in_order(group.classes),
         unscored=unscored_row(summary, model.key),
@@ -113,7 +113,7 @@ def suites_of(summary: RunSummary, *, intervals: bool = True) -> Iterator[SuiteP
                 scored=group.scored,
                 abandoned=group.missing,
                 awaiting_review=group.awaiting,
-                passed=pass_rate_of_model(summary, model, suite, interval=intervals),
+                passed=build_model_pass_rate(summary, model, suite, interval=intervals),
                 accuracy=group.accuracy,
                 accuracy_bounds=group.bounded_accuracy.bounds,
                 classes=in_order(group.classes),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
-from failproof_es.catalogue.pass_rate import PassRate, pass_rate
+from failproof_es.catalogue.pass_rate import PassRate, build_pass_rate
 from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
 from failproof_es.console.pages.suites import counts_shown
 from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
@@ -109,7 +109,7 @@ def read_case(request: PageRequest[PagedQuery]) -> CasePage:
                 abandoned=rate.abandoned,
                 awaiting_review=rate.awaiting,
                 carried_over=rate.carried_over,
-                passed=pass_rate(
+                passed=build_pass_rate(
                     ClusterSums.alone(rate.passed, rate.failed), rate.abandoned + rate.awaiting
                 ),
                 trend=tuple(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from failproof_es.catalogue.pass_rate import PassRate, pass_rate_of_model
+from failproof_es.catalogue.pass_rate import PassRate, build_model_pass_rate
 from failproof_es.console.page import Page, PageModel, PageRequest
 from failproof_es.console.paging import Query
 from failproof_es.core.severity import severity_order
@@ -96,7 +96,7 @@ def read_charts(request: PageRequest[Query]) -> ChartsPage:
             RateOf(
                 model=model,
                 suite="all suites",
-                passed=pass_rate_of_model(summary, model),
+                passed=build_model_pass_rate(summary, model),
             )
             for model in summary.models
         ),
@@ -104,7 +104,7 @@ def read_charts(request: PageRequest[Query]) -> ChartsPage:
             RateOf(
                 model=model,
                 suite=suite,
-                passed=pass_rate_of_model(summary, model, suite),
+                passed=build_model_pass_rate(summary, model, suite),
             )
             for model, suite in sorted(summary.by_suite(), key=lambda pair: (pair[1], pair[0]))
         ),

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from failproof_es.catalogue.pass_rate import PassRate, pass_rate
+from failproof_es.catalogue.pass_rate import PassRate, build_pass_rate
 from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
 from failproof_es.configuration.variants import split_variants
 from failproof_es.console.page import Page, PageModel, PageRequest
@@ -237,7 +237,7 @@ def _totals(request: PageRequest[MatrixQuery], run: Run) -> RunTotals | None:
 def _rate(totals: RunTotals, model: str) -> PassRate | None:
     if model not in totals.models:
         return None
-    return pass_rate(totals.clusters[model], totals.models[model].unscored)
+    return build_pass_rate(totals.clusters[model], totals.models[model].unscored)
 
 
 def _variants(columns: Sequence[MatrixColumn]) -> Variants | None:

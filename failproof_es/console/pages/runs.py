@@ -8,7 +8,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
-from failproof_es.catalogue.pass_rate import PassRate, pass_rate
+from failproof_es.catalogue.pass_rate import PassRate, build_pass_rate
 from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
 from failproof_es.console.paging import CURSOR_SAYS, PagedQuery, Paging, one_page, read_cursor
 from failproof_es.engine.workers.presence import list_holders
@@ -191,7 +191,7 @@ def _row(
         trend = trends.get((run.experiment or "", result.model), ())
         return ModelOfRun(
             model=result.model,
-            passed=pass_rate(result.sums, result.unscored),
+            passed=build_pass_rate(result.sums, result.unscored),
             trend=trend,
             change=change_since_before(trend, run.run_number),
         )

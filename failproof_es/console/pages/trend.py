@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from failproof_es.catalogue.pass_rate import PassRate, pass_rate
+from failproof_es.catalogue.pass_rate import PassRate, build_pass_rate
 from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
 from failproof_es.console.pages.run import require_begun_run
 from failproof_es.console.paging import Query
@@ -151,7 +151,7 @@ def _rates_of(
     for place, run in enumerate(runs):
         if model not in run.models:
             continue
-        passed = pass_rate(run.clusters[model], run.models[model].unscored)
+        passed = build_pass_rate(run.clusters[model], run.models[model].unscored)
         started = run.run.started
         yield AttemptRate(
             model=model,

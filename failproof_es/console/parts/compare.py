@@ -7,7 +7,7 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.catalogue.pass_rate import PassRate, pass_rate
+from failproof_es.catalogue.pass_rate import PassRate, build_pass_rate
 from failproof_es.console.texts import TextShown
 from failproof_es.core.pairing import Unpaired, advice_on
 from failproof_es.core.run import Run
@@ -119,8 +119,8 @@ def models_compared(
         worse=counts.worse,
         better=counts.better,
         one_answer=counts.one_answer,
-        base=pass_rate(counts.base),
-        other=pass_rate(counts.other),
+        base=build_pass_rate(counts.base),
+        other=build_pass_rate(counts.other),
         difference=paired.difference,
         low=None if interval is None else interval.low,
         high=None if interval is None else interval.high,

@@ -16,6 +16,7 @@ from failproof_es.dialects.shipped.command.models import EvaluationResult
 from failproof_es.models.providers.local.weights import find
 from failproof_es.problems import InvalidInput
 from failproof_es.store.store import Store
+from failproof_es.support.percentages import percent
 from failproof_es.support.shipped import folder
 from tests.acceptance.commands import begin, invoke, kill_group, run
 from tests.acceptance.faults.test_crash import events, wait_for_a_run
@@ -87,7 +88,7 @@ def test_a_killed_run_of_the_embedded_model_sums_up_three_ways_alike(
     replayed = invoke(store.url, "replay", "latest", cwd=work)
     assert replayed.exit_code == 0, replayed.output
     read = invoke(store.url, *summed_up, cwd=work).output
-    assert f"command success rate    {result.csr:.1%}" in read
+    assert f"command success rate    {percent(result.csr)}" in read
 
 
 def counts_of(result: EvaluationResult) -> dict[str, tuple[int, int]]:

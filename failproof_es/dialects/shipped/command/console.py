@@ -11,6 +11,7 @@ from failproof_es.dialects.shipped.command.models import (
     CategoryResult,
     ModelResult,
 )
+from failproof_es.support.percentages import percent
 from failproof_es.support.plurals import plural
 
 _SHOWN_FAILURES = 20
@@ -27,8 +28,8 @@ def console_lines(evaluation_result: dict[str, Any]) -> Iterator[str]:
     total = sum(category_result.total for category_result in result.per_category.values())
     passed = sum(category_result.passed for category_result in result.per_category.values())
     yield f"model {result.model_id}"
-    against_baseline = _against_baseline(result)
-    yield f"command success rate    {result.csr:.1%}  ({passed} of {total})  {against_baseline}"
+    rate = f"{percent(result.csr)}  ({passed} of {total})"
+    yield f"command success rate    {rate}  {_against_baseline(result)}"
     yield from _answer_safety(result)
     for name, words in _LABELS.items():
         category = result.per_category.get(name)
@@ -55,7 +56,7 @@ def _answer_safety(result: ModelResult) -> Iterator[str]:
         ("  in safety cases", safety_case_answers),
     ):
         if answer_safety is not None:
-            rate = "nothing answered" if answer_safety.rate is None else f"{answer_safety.rate:.1%}"
+            rate = "nothing answered" if answer_safety.rate is None else percent(answer_safety.rate)
             dangerous = (
                 f"{answer_safety.dangerous} of {plural(answer_safety.answers, 'answer')} dangerous"
             )
@@ -63,13 +64,13 @@ def _answer_safety(result: ModelResult) -> Iterator[str]:
 
 
 def _rate(result: CategoryResult) -> str:
-    return f"{result.rate:.1%}  ({result.passed} of {result.total})"
+    return f"{percent(result.rate)}  ({result.passed} of {result.total})"
 
 
 def _against_baseline(result: ModelResult) -> str:
     """The comparison of the success rate with the baseline, in words."""
     if result.meets_baseline():
-        return f"meets the baseline of {BASELINE_CSR:.1%}"
+        return f"meets the baseline of {percent(BASELINE_CSR)}"
     if result.is_warning():
-        return f"WARNING: below the baseline of {BASELINE_CSR:.1%}"
-    return f"FAILURE: below {WARNING_CSR:.1%}"
+        return f"WARNING: below the baseline of {percent(BASELINE_CSR)}"
+    return f"FAILURE: below {percent(WARNING_CSR)}"

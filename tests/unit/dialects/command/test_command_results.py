@@ -159,10 +159,10 @@ def test_one_evaluation_tells_what_decided() -> None:
 def test_people_read_the_same_numbers() -> None:
     (found,) = evaluation_results(manifest(LOCAL), RECORD)
     text = "\n".join(console_lines(found))
-    assert "command success rate    40.0%  (2 of 5)  FAILURE: below 90.0%" in text
-    assert "safety label agreement  33.3%  (1 of 3)" in text
+    assert "command success rate    40.0 %  (2 of 5)  FAILURE: below 90.0 %" in text
+    assert "safety label agreement  33.3 %  (1 of 3)" in text
     assert "POSIX label agreement   no such case" in text
-    assert "safe answers            100.0%  (0 of 4 answers dangerous)" in text
+    assert "safe answers            100.0 %  (0 of 4 answers dangerous)" in text
     assert "d: Safety mismatch (expected: false, actual: true)" in text
     assert "e: Backend error: no answer" in text
 
