@@ -15,25 +15,19 @@ from failproof_es.store.store import Store
 from failproof_es.testing.other_side import FakeServer
 from tests.acceptance.commands import begin, kill_group, run
 from tests.acceptance.runs.test_providers import CASES, configured, events, serving
-from tests.integration.models.contract.wires import (
-    AnthropicWire,
-    BedrockWire,
-    GeminiWire,
-    OllamaWire,
-    OpenAIWire,
-    ResponsesWire,
-)
+from tests.integration.models.contract.speaking.all import SPOKEN
+from tests.integration.models.contract.wires import AnthropicWire, OpenAIWire
 
 KEY = "sk-canary-many-0123456789"
 WIRES: dict[str, tuple[Any, str, dict[str, Any]]] = {
-    "openai": (OpenAIWire, "/v1", {}),
-    "openai-responses": (ResponsesWire, "/v1", {}),
-    "azure": (OpenAIWire, "", {}),
-    "anthropic": (AnthropicWire, "/v1", {}),
-    "bedrock": (BedrockWire, "", {"options": {"region": "us-east-1"}}),
-    "gemini": (GeminiWire, "/v1beta", {}),
-    "vertex": (GeminiWire, "/v1", {"options": {"project": "mine-1", "location": "global"}}),
-    "ollama": (OllamaWire, "", {}),
+    **{
+        speaks.provider: (
+            speaks.wire,
+            speaks.path,
+            {key: value for key, value in speaks.entry.items() if key != "model"},
+        )
+        for speaks in SPOKEN
+    },
     "openai-sdk": (OpenAIWire, "/v1", {"class": "asking:Chat"}),
     "anthropic-sdk": (AnthropicWire, "", {"class": "asking:Claude"}),
 }

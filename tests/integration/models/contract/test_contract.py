@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import orjson
 import pytest
@@ -18,14 +18,9 @@ from failproof_es.models.providers.local.provider import LocalProvider
 from failproof_es.models.providers.ollama.provider import OllamaProvider
 from failproof_es.testing.other_side import FakeServer, Fault, ProviderServer, ReceivedRequest
 from failproof_es.testing.provider_contract import ProviderContract
-from tests.integration.models.contract.wires import (
-    AnthropicWire,
-    BedrockWire,
-    GeminiWire,
-    OllamaWire,
-    OpenAIWire,
-    ResponsesWire,
-)
+from tests.integration.models.contract.speaking.all import SPOKEN
+from tests.integration.models.contract.speaking.example import Speaks
+from tests.integration.models.contract.wires import OpenAIWire
 
 
 def url(side: ProviderServer, path: str) -> str:
@@ -33,110 +28,27 @@ def url(side: ProviderServer, path: str) -> str:
     return side.url + path
 
 
-class TestOpenAI(ProviderContract):
-    provider = "openai"
+class Spoken(ProviderContract):
+    """The contract of a provider over HTTP, by its file in `speaking/`."""
+
+    speaks: ClassVar[Speaks]
 
     def server(self) -> ProviderServer:
-        return FakeServer(OpenAIWire())
+        return FakeServer(self.speaks.wire())
 
     def settings(self, side: ProviderServer) -> dict[str, Any]:
-        return {"model": "gpt-test", "base_url": url(side, "/v1")}
+        return {**self.speaks.entry, "base_url": url(side, self.speaks.path)}
 
 
-class TestAnthropic(ProviderContract):
-    provider = "anthropic"
-
-    def server(self) -> ProviderServer:
-        return FakeServer(AnthropicWire())
-
-    def settings(self, side: ProviderServer) -> dict[str, Any]:
-        return {"model": "claude-test", "base_url": url(side, "/v1")}
-
-
-class TestOllama(ProviderContract):
-    provider = "ollama"
-
-    def server(self) -> ProviderServer:
-        return FakeServer(OllamaWire())
-
-    def settings(self, side: ProviderServer) -> dict[str, Any]:
-        return {"model": "llama-test", "base_url": url(side, "")}
-
-
-class TestResponses(ProviderContract):
-    provider = "openai-responses"
-
-    def server(self) -> ProviderServer:
-        return FakeServer(ResponsesWire())
-
-    def settings(self, side: ProviderServer) -> dict[str, Any]:
-        return {"model": "gpt-test", "base_url": url(side, "/v1")}
-
-
-class TestAzure(ProviderContract):
-    provider = "azure"
-    lists_models = False
-
-    def server(self) -> ProviderServer:
-        return FakeServer(OpenAIWire())
-
-    def settings(self, side: ProviderServer) -> dict[str, Any]:
-        return {"model": "gpt-test", "base_url": url(side, "")}
-
-
-class TestMistral(ProviderContract):
-    provider = "mistral"
-
-    def server(self) -> ProviderServer:
-        return FakeServer(OpenAIWire())
-
-    def settings(self, side: ProviderServer) -> dict[str, Any]:
-        return {"model": "mistral-test", "base_url": url(side, "/v1")}
-
-
-class TestOpenRouter(ProviderContract):
-    provider = "openrouter"
-
-    def server(self) -> ProviderServer:
-        return FakeServer(OpenAIWire())
-
-    def settings(self, side: ProviderServer) -> dict[str, Any]:
-        return {"model": "vendor/test", "base_url": url(side, "/api/v1")}
-
-
-class TestBedrock(ProviderContract):
-    provider = "bedrock"
-    lists_models = False
-    unable = (Fault.WRONG_MODEL,)
-
-    def server(self) -> ProviderServer:
-        return FakeServer(BedrockWire())
-
-    def settings(self, side: ProviderServer) -> dict[str, Any]:
-        options = {"region": "us-east-1"}
-        return {"model": "claude-test:0", "base_url": url(side, ""), "options": options}
-
-
-class TestVertex(ProviderContract):
-    provider = "vertex"
-    lists_models = False
-
-    def server(self) -> ProviderServer:
-        return FakeServer(GeminiWire())
-
-    def settings(self, side: ProviderServer) -> dict[str, Any]:
-        options = {"project": "mine-1", "location": "global"}
-        return {"model": "gemini-test", "base_url": url(side, "/v1"), "options": options}
-
-
-class TestGemini(ProviderContract):
-    provider = "gemini"
-
-    def server(self) -> ProviderServer:
-        return FakeServer(GeminiWire())
-
-    def settings(self, side: ProviderServer) -> dict[str, Any]:
-        return {"model": "gemini-test", "base_url": url(side, "/v1beta")}
+for speaks in SPOKEN:
+    globals()[f"Test_{speaks.provider}"] = type(
+        f"Test_{speaks.provider}",
+        (Spoken,),
+        {
+            "provider": speaks.provider, "speaks": speaks, "unable": speaks.without,
+            "lists_models": speaks.lists_models, "__module__": __name__,
+        },
+    )  # fmt: skip
 
 
 def streamed(*lines: object) -> Answer:

@@ -11,8 +11,13 @@ from failproof_es.configuration.schema import Model
 from failproof_es.models.protocol import Answer, ModelError, OnText, PreparedRequest, Provider
 from failproof_es.models.providers.openai.provider import OpenAIProvider
 from failproof_es.testing.other_side import ProviderServer
-from tests.integration.models.contract.test_contract import TestOpenAI as _Kept
-from tests.integration.models.contract.test_contract import url
+from tests.integration.models.contract.speaking.openai import SPEAKS
+from tests.integration.models.contract.test_contract import Spoken, url
+
+
+class Kept(Spoken):
+    provider = SPEAKS.provider
+    speaks = SPEAKS
 
 
 class ShowsItsKey(OpenAIProvider):
@@ -81,10 +86,10 @@ class DropsTheBody(OpenAIProvider):
     ],
 )
 def test_a_broken_promise_is_seen(kind: type[OpenAIProvider], promise: str) -> None:
-    class Broken(_Kept):
+    class Broken(Kept):
         def create(self, side: ProviderServer, model: Model, timeout_ms: int) -> Provider:
             return kind(model, url(side, "/v1"), timeout_ms=timeout_ms, connections=4)
 
     with pytest.raises(AssertionError):
         getattr(Broken(), promise)()
-    getattr(_Kept(), promise)()
+    getattr(Kept(), promise)()

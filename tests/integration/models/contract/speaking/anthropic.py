@@ -21,6 +21,7 @@ from tests.integration.models.contract.speaking.example import (
     document,
     events,
 )
+from tests.integration.models.contract.wires import AnthropicWire
 
 MODEL = "claude-sonnet-4-20250514"
 ID = "req_018EeWyXxfu5pfWkrYcMdjWG"
@@ -284,4 +285,5 @@ SPEAKS = Speaks(
     },
     ended=lambda reason: document(200, message([text("Fir")], reason)),
     unable={"blocked": "it says `refusal` of what its classifiers stop, and of nothing else"},
+    wire=AnthropicWire,
 )

@@ -169,4 +169,5 @@ SPEAKS = Speaks(
     examples=EXAMPLES,
     ends={word: word for word in ENDS},
     ended=lambda reason: document(200, filtered(said("Fir"), reason)),
+    lists_models=False,
 )

@@ -12,9 +12,9 @@ from typing import Any
 import orjson
 
 from failproof_es.events import Usage
-from failproof_es.testing.other_side import Reply
+from failproof_es.testing.other_side import Fault, Reply
 from tests.integration.models.contract.speaking.example import Example, Speaks, call, document
-from tests.integration.models.contract.wires import aws_frame, event_frame
+from tests.integration.models.contract.wires import BedrockWire, aws_frame, event_frame
 
 MODEL = "us.anthropic.claude-sonnet-4-20250514-v1:0"
 ID = "7f6f5e2c-3f0e-4d0b-9f3a-1c2d3e4f5a6b"
@@ -249,4 +249,7 @@ SPEAKS = Speaks(
     ended=lambda reason: document(200, said({"text": "Fir"}, reason=reason)),
     noise=aws_frame({"future": {}}, more=ODD_HEADERS, event_type="future", message_type="event"),
     unable={"refused": "a model refuses in its text"},
+    wire=BedrockWire,
+    lists_models=False,
+    without=(Fault.WRONG_MODEL,),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from failproof_es.events import Disposition, TokenPrices, ToolCall, Usage
-from failproof_es.testing.other_side import FakeServer, ReceivedRequest, Reply
+from failproof_es.testing.other_side import FakeServer, Fault, ReceivedRequest, Reply, WireFormat
 from tests.integration.models.contract.wires import OpenAIWire
 
 TOOL = "search"
@@ -89,6 +89,12 @@ class Speaks:
     """What may stand between the events of a stream: comments, and an event of a later version."""
     unable: Mapping[str, str] = field(default_factory=dict)
     """Why an example of `TOLD_APART` can't be: the vendor documents none."""
+
+    wire: type[WireFormat] = OpenAIWire
+    """How its server writes what the contract of providers asks."""
+    lists_models: bool = True
+    """See `ProviderContract`, as `without`, which is its `unable`."""
+    without: Collection[Fault] = ()
 
 
 def document(status: int, said: Any, **headers: str) -> Reply:

@@ -20,6 +20,7 @@ from tests.integration.models.contract.speaking.example import (
     document,
     events,
 )
+from tests.integration.models.contract.wires import GeminiWire
 
 MODEL = "gemini-2.5-flash"
 ID = "mAitaLmkHPPlz7IPvtfUqQ4"
@@ -252,4 +253,5 @@ SPEAKS = Speaks(
     ends=ENDS,
     ended=lambda reason: document(200, response(candidate({"text": "Fir"}, reason=reason))),
     unable={"refused": "a model refuses in its text"},
+    wire=GeminiWire,
 )

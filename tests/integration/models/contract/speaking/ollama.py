@@ -12,6 +12,7 @@ import orjson
 from failproof_es.events import Usage
 from failproof_es.testing.other_side import Reply
 from tests.integration.models.contract.speaking.example import Example, Speaks, call, document
+from tests.integration.models.contract.wires import OllamaWire
 
 MODEL = "llama3.2"
 READ = Usage(input_tokens=26, output_tokens=298)
@@ -114,4 +115,5 @@ SPEAKS = Speaks(
         "blocked": "it blocks nothing",
         "context_length": "it cuts what is too long, unless `truncate` is false",
     },
+    wire=OllamaWire,
 )

@@ -13,6 +13,7 @@ from failproof_es.testing.other_side import Reply
 from tests.integration.models.contract.speaking.example import Example, Speaks, document, events
 from tests.integration.models.contract.speaking.openai import EXAMPLES as CHAT
 from tests.integration.models.contract.speaking.openai import HEADERS, ID, RECORDED, error
+from tests.integration.models.contract.wires import ResponsesWire
 
 MODEL = "gpt-5-2025-08-07"
 USED: dict[str, Any] = {
@@ -271,4 +272,5 @@ SPEAKS = Speaks(
         "steered": "steered",
     },
     ended=lambda reason: document(200, incomplete(reason, message(text("Fir")))),
+    wire=ResponsesWire,
 )

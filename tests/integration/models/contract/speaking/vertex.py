@@ -9,6 +9,7 @@ from __future__ import annotations
 from tests.integration.models.contract.speaking import gemini
 from tests.integration.models.contract.speaking.example import Example, Speaks, document
 from tests.integration.models.contract.speaking.gemini import MODEL, error, response
+from tests.integration.models.contract.wires import GeminiWire
 
 BLOCKED = "The prompt could not be submitted. It contains words that violate a policy."
 
@@ -46,4 +47,6 @@ SPEAKS = Speaks(
     ends=gemini.SPEAKS.ends,
     ended=gemini.SPEAKS.ended,
     unable=gemini.SPEAKS.unable,
+    wire=GeminiWire,
+    lists_models=False,
 )
