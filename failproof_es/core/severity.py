@@ -55,6 +55,12 @@ def severity_rank(severity: str | None) -> int:
     return _RANKS.get(severity.strip().lower(), len(WORDS))
 
 
+def words_of_severity(word: str) -> tuple[str, ...]:
+    """All words of the same severity, in lower case; empty for an unknown word."""
+    rank = severity_rank(word)
+    return WORDS[rank] if rank < len(WORDS) else ()
+
+
 def is_same_severity(word: str, other: str) -> bool:
     """Whether two words are of one severity: of one rank if it is known, else the same word."""
     rank = severity_rank(word)

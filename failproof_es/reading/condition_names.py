@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 from typing import NamedTuple
 
@@ -43,16 +42,6 @@ class UnknownName(NamedTuple):
         return f"there are: {', '.join(self.known[:_MOST_LISTED]) or 'none'}{more}"
 
 
-def with_same_severities(run: RecordedRun, conditions: Conditions) -> Conditions:
-    """The same conditions, where the name of a severity stands for all its words in the run:
-    `S0` for `critical`, too."""
-    given = conditions.named.get("severity", ())
-    recorded = {key.severity for key in run.summary.counts.groups if key.severity} if given else ()
-    same = [word for word in recorded if any(is_same_severity(word, name) for name in given)]
-    named = {**conditions.named, "severity": tuple(sorted(same))} if same else conditions.named
-    return replace(conditions, named=named)
-
-
 def unknown_names(run: RecordedRun, conditions: Conditions) -> Iterator[UnknownName]:
     """The names in the conditions that neither a case nor a model nor a result of the run has.
 
@@ -67,7 +56,7 @@ def unknown_names(run: RecordedRun, conditions: Conditions) -> Iterator[UnknownN
         known["class_"] = sorted({name for group in groups for name in group.classes})
     for condition, names in conditions.named.items():
         for name in names:
-            if condition in known and name not in known[condition]:
+            if condition in known and not _chosen_by(condition, known[condition], {name}):
                 yield UnknownName(condition, name, known[condition])
 
 
@@ -83,8 +72,9 @@ def _known_of_cases(run: RecordedRun, conditions: Conditions) -> dict[str, Seque
     for case in run.cases() if unseen else ():
         for name, values in given.items():
             for value in _NAMES_OF_CASE[name](case):
-                unseen.discard((name, value))
-                if value in values or len(known[name]) < _MOST_KNOWN:
+                chosen = _chosen_by(name, [value], values)
+                unseen -= {(name, word) for word in chosen}
+                if chosen or len(known[name]) < _MOST_KNOWN:
                     known[name][value] = None
             if name in _ALSO:
                 known[name] |= dict.fromkeys(values.intersection(_ALSO[name](case)))
@@ -92,3 +82,10 @@ def _known_of_cases(run: RecordedRun, conditions: Conditions) -> dict[str, Seque
         if not unseen:
             break
     return {name: list(names) for name, names in known.items()}
+
+
+def _chosen_by(condition: str, values: Sequence[str], names: set[str]) -> set[str]:
+    """Those of the names that choose one of the values: `S0` chooses the severity `critical`."""
+    if condition != "severity":
+        return names.intersection(values)
+    return {name for name in names if any(is_same_severity(value, name) for value in values)}

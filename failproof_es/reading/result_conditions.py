@@ -9,10 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from operator import eq
 from typing import Any
 
 from failproof_es.core.people import OUTCOMES
-from failproof_es.core.severity import WORDS, severity_of, severity_rank
+from failproof_es.core.severity import (
+    WORDS,
+    is_same_severity,
+    severity_of,
+    severity_rank,
+    words_of_severity,
+)
 from failproof_es.reading.case_texts import TEXTS_OF_CASE
 from failproof_es.reading.recorded_run import PlannedOutcome
 from projections.protocol import visible
@@ -86,6 +93,8 @@ class Property:
     ranges: tuple[Range, ...] = ()
     whole: Property | None = None
     """A longer name, which chooses as well."""
+    is_same: Callable[[str, str], bool] = eq
+    """Whether a value and a name are the same."""
 
     @property
     def sql(self) -> str:
@@ -102,7 +111,8 @@ class Property:
 
     def is_one_of(self, planned: PlannedOutcome, names: Sequence[str]) -> bool:
         """Whether a condition of these names chooses an outcome."""
-        return self.text_of(planned) in names or (
+        value = self.text_of(planned)
+        return (value is not None and any(self.is_same(value, name) for name in names)) or (
             self.whole is not None and self.whole.is_one_of(planned, names)
         )
 
@@ -125,7 +135,9 @@ PROPERTIES: Mapping[str, Property] = {
         whole=Property("p.suite_id || '/' || p.case_id", lambda planned: planned.case.names[1]),
     ),
     "category": Property("p.category", lambda planned: planned.case.category),
-    "severity": Property("p.severity", lambda planned: severity_of(planned.case)),
+    "severity": Property(
+        "p.severity", lambda planned: severity_of(planned.case), is_same=is_same_severity
+    ),
     "class_": Property("e.class", lambda planned: planned.outcome.class_),
     "error": Property("e.error_kind", lambda planned: planned.outcome.error_kind),
     "latency": Property("e.latency_ms", lambda planned: planned.outcome.latency_ms, LATENCIES),
@@ -215,7 +227,11 @@ def conditions_sql(conditions: Conditions) -> tuple[str, dict[str, Any]]:
     parts: list[str] = []
     values: dict[str, Any] = {}
     for name, names in conditions.named.items():
-        if name in PROPERTIES and names:
+        if name == "severity" and names:
+            condition, words = severity_condition(PROPERTIES[name].sql, names)
+            parts.append(condition)
+            values |= words
+        elif name in PROPERTIES and names:
             either = (PROPERTIES[name], PROPERTIES[name].whole)
             equal = (f"{one.sql} = ANY (%({name})s)" for one in either if one is not None)
             parts.append(f"({' OR '.join(equal)})")
@@ -237,6 +253,15 @@ def conditions_sql(conditions: Conditions) -> tuple[str, dict[str, Any]]:
         parts.append(f"({' OR '.join(found)})")
         values["text"] = conditions.text.replace("\0", "\ufffd")
     return "".join(f"AND {part} " for part in parts), values
+
+
+def severity_condition(column: str, names: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """SQL: whether the column has one of these severities, in any of its words; with its values."""
+    words = [word for name in names for word in words_of_severity(name)]
+    return (
+        f"({column} = ANY (%(severity)s) OR lower(btrim({column})) = ANY (%(severity_words)s))",
+        {"severity": [visible(name) for name in names], "severity_words": words},
+    )
 
 
 def _has_status(planned: PlannedOutcome, statuses: Sequence[str]) -> bool:

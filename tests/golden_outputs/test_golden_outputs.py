@@ -21,7 +21,7 @@ import pytest
 from psycopg import sql
 
 from failproof_es.cli.rendering.suite_table import PARTS
-from failproof_es.core.severity import WORDS, severity_of, severity_rank
+from failproof_es.core.severity import WORDS, is_same_severity, severity_of, severity_rank
 from failproof_es.reading import chosen_places as chosen_places_module
 from failproof_es.reading.chosen_places import chosen_outcomes, chosen_places
 from failproof_es.reading.chosen_results import (
@@ -43,6 +43,7 @@ from failproof_es.reading.result_conditions import (
     UNFINISHED,
     Conditions,
     conditions_sql,
+    severity_condition,
 )
 from failproof_es.reading.sorted_results import worst_first
 from failproof_es.reading.summary_rows import model_rows, suite_rows, total_row
@@ -213,6 +214,16 @@ def test_a_list_by_severity_is_in_the_order_of_the_terminal(golden: tuple[str, P
                 f"SELECT {SEVERITY_RANK} FROM (SELECT %s::text) AS p (severity)", (word,)
             ).fetchone()
             assert row == (severity_rank(word),), word
+        known = list(filter(None, words))
+        for name in known:
+            condition, values = severity_condition("p.severity", [name])
+            rows = connection.execute(
+                f"SELECT severity FROM unnest(%(known)s::text[]) AS p (severity) WHERE {condition}",
+                values | {"known": known},
+            )
+            assert {row[0] for row in rows} == {
+                word for word in known if is_same_severity(word, name)
+            }, name
 
 
 def _key_of(connection: Connection, result: ListedResult) -> ResultKey | None:

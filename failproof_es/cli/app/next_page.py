@@ -13,13 +13,18 @@ from failproof_es.cli.rendering.output import Format, say
 def say_next_page(what: str, **changed: Any) -> None:
     """Say on stderr which command prints `what`, for example `older runs`.
 
-    The command repeats every argument and option of this call, except those that `changed`
-    replaces, by parameter name. Global options are left out: a database URL may hold a password.
+    `changed` is as for `next_page_command`.
     """
-    say(f"{what}: `{_next_page_command(click.get_current_context(), changed)}`")
+    say(f"{what}: `{next_page_command(**changed)}`")
 
 
-def _next_page_command(context: click.Context, changed: dict[str, Any]) -> str:
+def next_page_command(**changed: Any) -> str:
+    """The command that prints the next page.
+
+    It repeats every argument and option of this call, except those that `changed` replaces, by
+    parameter name. Global options are left out: a database URL may hold a password.
+    """
+    context = click.get_current_context()
     words = ["failproof-es", context.info_name or ""]
     for parameter in context.command.params:
         if not parameter.expose_value or parameter.name is None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from failproof_es.problems import Problems
-from failproof_es.reading.condition_names import unknown_names, with_same_severities
+from failproof_es.reading.condition_names import unknown_names
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.result_conditions import Conditions
 
@@ -47,14 +47,10 @@ def named_conditions(options: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     return {name: options[option] for name, option in _NAMED.items()}
 
 
-def choice_in_run(run: RecordedRun, conditions: Conditions) -> Conditions:
-    """The conditions with the run's words for the severities that they name.
-
-    Raises `InvalidInput` with every name that nothing in the run has, and near names.
-    """
-    choice = with_same_severities(run, conditions)
+def require_known_names(run: RecordedRun, conditions: Conditions) -> None:
+    """Raise `InvalidInput` with every name that nothing in the run has, and near names."""
     problems = Problems()
-    for unknown in unknown_names(run, choice):
+    for unknown in unknown_names(run, conditions):
         option = unknown.condition.removesuffix("_")
         problems.error(
             "unknown-name",
@@ -63,4 +59,3 @@ def choice_in_run(run: RecordedRun, conditions: Conditions) -> Conditions:
             remedy=unknown.hint(),
         )
     problems.raise_errors()
-    return choice

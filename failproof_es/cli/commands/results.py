@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,9 @@ import click
 from failproof_es.catalogue.result import RecordedResult
 from failproof_es.cli.app.as_of import as_of_option
 from failproof_es.cli.app.chosen_run import read_run
-from failproof_es.cli.app.next_page import say_next_page
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.app.result_choice import choice_in_run, choice_options, named_conditions
+from failproof_es.cli.app.result_choice import choice_options, named_conditions, require_known_names
+from failproof_es.cli.app.results_behind import results_behind, rows_left_out
 from failproof_es.cli.rendering.failed_results import expected_beside_got
 from failproof_es.cli.rendering.junit import junit_option, write_junit
 from failproof_es.cli.rendering.output import (
@@ -151,7 +152,8 @@ def results(
 
     With --limit only that many evaluations of the plan are read, however long the plan is. With
     conditions, as many are read as it takes to find them; sorted, all of them. Then --after counts
-    sorted results. JSON leaves out those that have not begun.
+    sorted results. JSON leaves out those that have not begun; its last object, `left_out`, says
+    what is behind --limit.
     """
     limit = None if limit is None else min(limit, sys.maxsize)
     names = None if columns is None else named_columns(columns)
@@ -171,7 +173,8 @@ def results(
             whole = run_shape_of(recorded.started.dialect, shape)
             if whole is None:
                 shape_of(recorded.started.dialect, shape)
-        conditions = choice_in_run(recorded, _conditions(choice))
+        conditions = _conditions(choice)
+        require_known_names(recorded, conditions)
         page = PlanPage(after or 0, limit, conditions, order)
         if order is None and page.choice.only_failed:
             page = page._replace(order=WORST_FIRST)
@@ -187,7 +190,9 @@ def results(
         elif output_format is Format.CSV:
             _print_csv(recorded, page, places, names)
         else:
-            print_rows(_objects(recorded, page, places, names, shape), (), output_format)
+            objects = _objects(recorded, page, places, names, shape)
+            left_out = rows_left_out(recorded, page, places)
+            print_rows(chain(objects, left_out), (), output_format)
         if (imported := recorded.run.imported_from) is not None:
             say(f"run {recorded.started.run_number} is {one_line(imported)}")
         for name, gate in recorded.gates.items():
@@ -198,7 +203,10 @@ def results(
         objects_of_all = page.is_whole and whole is None and output_format in _OBJECTS
         if choice["unscored"] or objects_of_all:
             _say_unfinished(recorded)
-        _say_next(recorded, page, places)
+        for others in results_behind(recorded, page, places):
+            count = others["results"]
+            what = "the next that fit" if count is None else f"{count:,} more"
+            say(f"{what}: `{others['command']}`")
 
 
 def _conditions(options: dict[str, Any]) -> Conditions:
@@ -359,23 +367,6 @@ def _list_unfinished(run: RecordedRun) -> None:
         say(one_line(f"  {case} {outcome.model_key} #{outcome.repetition}: {words}"))
     if (more := len(unfinished) - _MOST_LISTED) > 0:
         say(f"  and {more:,} more")
-
-
-def _say_next(run: RecordedRun, page: PlanPage, places: Sequence[int]) -> None:
-    """Say on stderr how to print the next page, if there is one.
-
-    `places` are those of the printed results, if conditions choose them.
-    """
-    if page.limit is None:
-        return
-    if not page.is_of_plan:
-        if len(places) == page.limit:
-            after = places[-1] if page.order is None else page.after + page.limit
-            say_next_page("the next that fit", after=after)
-        return
-    after = page.after + page.limit
-    if (remaining := run.started.planned_evaluations - after) > 0:
-        say_next_page(f"{remaining:,} more", after=after)
 
 
 def _usual_row(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from failproof_es.cli.app.result_choice import choice_in_run, named_conditions
+from failproof_es.cli.app.result_choice import named_conditions, require_known_names
 from failproof_es.engine.reviews.disputed_items import disputed_items
 from failproof_es.engine.reviews.people import Only, ReviewedEvaluation, finished_evaluations
 from failproof_es.reading.recorded_run import RecordedRun
@@ -29,7 +29,8 @@ def chosen_evaluations(
     Each has its reviews up to a position (`None`: all). Raises `InvalidInput` for a name that
     nothing in the run has.
     """
-    conditions = choice_in_run(run, Conditions(named_conditions(options)))
+    conditions = Conditions(named_conditions(options))
+    require_known_names(run, conditions)
     evaluations = run.evaluations()
     if conditions.choose:
         chosen = filter(conditions.take, run.outcomes())

@@ -11,7 +11,12 @@ from typing import Any
 from uuid import UUID
 
 from failproof_es.reading.chosen_results import EVERY_RESULT, ResultFilter, places_of, where_of
-from failproof_es.reading.result_conditions import PLACE, STATES, UNFINISHED
+from failproof_es.reading.result_conditions import (
+    PLACE,
+    STATES,
+    UNFINISHED,
+    severity_condition,
+)
 from failproof_es.store.reading.reader import Connection
 from projections.protocol import visible
 
@@ -170,11 +175,15 @@ def group_condition(which: ResultFilter) -> tuple[str, dict[str, Any]]:
     Each condition follows an `AND`; empty if none of the four is set. With the values of its named
     parameters.
     """
-    values = {
+    values: dict[str, Any] = {
         column: visible(value)
         for column, value in (
-            ("model_key", which.model), ("suite_id", which.suite),
-            ("category", which.category), ("severity", which.severity),
+            ("model_key", which.model), ("suite_id", which.suite), ("category", which.category),
         ) if value is not None
     }  # fmt: skip
-    return "".join(f"AND {column} = %({column})s " for column in values), dict(values)
+    conditions = [f"{column} = %({column})s" for column in values]
+    if which.severity is not None:
+        condition, words = severity_condition("severity", [which.severity])
+        conditions.append(condition)
+        values |= words
+    return "".join(f"AND {condition} " for condition in conditions), values

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from failproof_es.core.severity import is_same_severity
 from failproof_es.reading.chosen_results import ResultFilter, exact_name, places_of, where_of
 from failproof_es.reading.overviews.counted_results import (
     FROM,
@@ -119,6 +120,8 @@ def _join_conditions(holds: Mapping[str, str], name: str) -> str:
 
 def _order_values(name: str, counts: Counts, choice: str | None) -> tuple[FacetValue, ...]:
     """The values with results, and the chosen value, in the order of the facet `name`."""
+    if name == "severity":
+        counts = _merge_severities(counts, choice)
     offered = {value: int(n) for value, n in counts.items() if n or value == choice}
     if name == "status":
         return tuple(FacetValue(value, offered[value]) for value in STATES if value in offered)
@@ -127,6 +130,16 @@ def _order_values(name: str, counts: Counts, choice: str | None) -> tuple[FacetV
         return tuple(FacetValue(value, offered[value]) for value in order if value in offered)
     ordered = sorted(offered.items(), key=lambda pair: (-pair[1], pair[0] is None, pair[0] or ""))
     return tuple(FacetValue(value, results) for value, results in ordered)
+
+
+def _merge_severities(counts: Counts, choice: str | None) -> Counts:
+    """The counts with one word for each severity: the chosen one, else the most frequent."""
+    merged: Counts = {}
+    for word, results in sorted(counts.items(), key=lambda pair: (pair[0] != choice, -pair[1])):
+        same = (known for known in merged if word and known and is_same_severity(word, known))
+        name = next(same, word)
+        merged[name] = merged.get(name, 0) + results
+    return merged
 
 
 def _read_counters(

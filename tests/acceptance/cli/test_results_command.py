@@ -52,7 +52,9 @@ def test_a_page_of_chosen_results_says_how_to_go_on(program: Program) -> None:
     following = program(*shlex.split(command_line[1])).stdout
     assert "sum-1" in following and "greet" not in following
     as_json = program("results", 1, "--failed", "--limit", 1, "--format", "jsonl")
-    assert json.loads(as_json.stdout)["case_id"] == "greet-2" and "--after 1" in as_json.stderr
+    row, left_out = map(json.loads, as_json.stdout.splitlines())
+    assert row["case_id"] == "greet-2" and "--after 1" in as_json.stderr
+    assert left_out["left_out"][0]["results"] is None, "how many others failed was not read"
 
 
 @pytest.mark.usefixtures("recorded")

@@ -240,9 +240,13 @@ def require_pages(store: Store, folder: Path) -> None:
     """Results come in pages that add up to all."""
     whole, _ = pages(store, folder)
     first, told = pages(store, folder, "--limit", 5)
-    assert "9 more: `failproof-es results 1 --limit 5 --after 5 --format jsonl`" in told
+    command = "failproof-es results 1 --limit 5 --after 5 --format jsonl"
+    assert f"9 more: `{command}`" in told
+    left_out = {"why": "limit", "results": 9, "command": command}
+    assert orjson.loads(first.pop()) == {"left_out": [left_out]}
     second, told = pages(store, folder, "--limit", 5, "--after", 5)
     assert "4 more: `failproof-es results 1 --limit 5 --after 10 --format jsonl`" in told
+    assert orjson.loads(second.pop())["left_out"][0]["results"] == 4
     third, told = pages(store, folder, "--limit", 5, "--after", 10)
     assert " more: " not in told
     assert [*first, *second, *third] == whole and len(whole) == 14

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from itertools import combinations, product
-from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from failproof_es.core.case import Turn
-from failproof_es.core.summary import GroupKey
-from failproof_es.reading.condition_names import with_same_severities
+from failproof_es.reading.condition_names import unknown_names
+from failproof_es.reading.overviews.facets import FacetValue, _order_values
 from failproof_es.reading.recorded_run import PlannedOutcome
 from failproof_es.reading.result_conditions import (
     ERRORS,
@@ -115,13 +115,23 @@ def test_all_conditions_hold_together_and_the_names_of_one_are_alternatives() ->
 
 
 def test_a_severity_is_chosen_by_each_of_its_words_and_of_a_tag() -> None:
-    groups = [GroupKey("m", "s", None, word) for word in ("critical", "S1", "odd", None)]
-    run: Any = SimpleNamespace(summary=SimpleNamespace(counts=SimpleNamespace(groups=groups)))
     tagged = planned("failed", tags=("severity:critical",))
-    for name, words in (("S0", ("critical",)), ("high", ("S1",)), ("odd", ("odd",)), ("x", ("x",))):
-        choice = with_same_severities(run, Conditions({"severity": (name,)}))
-        assert choice.named["severity"] == words
-        assert choice.take(tagged) is (name == "S0")
+    run: Any = Mock(cases=lambda: [tagged.case], started=Mock(models=()))
+    for name, is_chosen in (("S0", True), ("Blocker", True), ("high", False), ("x", False)):
+        choice = Conditions({"severity": (name,)})
+        assert choice.take(tagged) is is_chosen
+        assert bool(list(unknown_names(run, choice))) is not is_chosen
+
+
+def test_words_of_one_severity_are_one_value_to_choose_by() -> None:
+    counts = {"critical": 3, "S0": 2, "odd": 1, "Odd": 4, None: 5}
+    others = [FacetValue("Odd", 4), FacetValue("odd", 1)]
+    assert [*_order_values("severity", counts, None)] == [
+        *(FacetValue("critical", 5), FacetValue(None, 5)), *others
+    ]  # fmt: skip
+    for choice in ("S0", "blocker"):
+        values = _order_values("severity", {"blocker": 0, **counts}, choice)
+        assert [*values] == [FacetValue(choice, 5), FacetValue(None, 5), *others]
 
 
 def test_a_case_is_chosen_by_its_id_alone_or_with_its_suite() -> None:
