@@ -36,6 +36,7 @@ from failproof_es.models.trust.permissions import (
     granted_for,
     models_of,
 )
+from failproof_es.problems import Problem
 from failproof_es.reading.cases_by_result import with_cases_by_result
 from failproof_es.store.store import Store
 from failproof_es.support.plurals import plural
@@ -87,7 +88,7 @@ def validate(
     as GITHUB_TOKEN goes anywhere, you are asked once. Without a terminal that is an error: --allow.
 
     Prints what a run would ask: the requests of each model, and the least and the most they may
-    cost. Exits 2 and lists all errors if there are any.
+    cost; as JSON the `warnings`, too. Exits 2 and lists all errors if there are any.
     """
     if offline and run_classes:
         raise WrongUsage("options-conflict", "--offline runs no class: leave out --run-classes")
@@ -125,7 +126,8 @@ def print_preflight(
         for expected in (True, False)
     )
     permitted(looked_at, allow, own=True, placed=loaded.placed)
-    for problem in not_permitted(later, allow, own=True, placed=loaded.placed):
+    refused = not_permitted(later, allow, own=True, placed=loaded.placed)
+    for problem in refused:
         say(f"warning: {problem}")
     permissions = granted_for(configuration)  # sends nothing else and runs no other class
     preflight, estimates = asyncio.run(_check(loaded, store, permissions, offline, run_classes))
@@ -144,6 +146,8 @@ def print_preflight(
         say(line)
     document = estimates.as_json()
     if output_format is not Format.TABLE:
+        warnings = [*refused, *(p for p in preflight.findings if p.severity == "warning")]
+        document["warnings"] = [_describe_warning(problem) for problem in warnings]
         print_json(document, indent=output_format is Format.JSON)
         return
     click.echo(
@@ -162,6 +166,18 @@ def print_preflight(
         click.echo("The cost is from empty answers to answers of max_tokens tokens each time.")
     if unpriced:
         say(one_line(f"no price is known for {unpriced[0].model}: {price_line(unpriced[0])}"))
+
+
+def _describe_warning(problem: Problem) -> dict[str, Any]:
+    """A warning as JSON: its code, its message and its place."""
+    return {
+        "code": problem.code,
+        "message": problem.message,
+        "path": None if problem.path is None else str(problem.path),
+        "line": problem.line,
+        "field": problem.field,
+        "remedy": problem.remedy,
+    }
 
 
 async def _check(

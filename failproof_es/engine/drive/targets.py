@@ -147,11 +147,11 @@ class Targets:
 
     def snapshots(self) -> tuple[ModelSnapshot, ...]:
         """The models under test as `RunStarted` records them, in configuration order."""
-        return tuple(snapshot(target.model, key) for key, target in self.models.items())
+        return tuple(_snapshot(key, target) for key, target in self.models.items())
 
     def judge_snapshots(self) -> tuple[ModelSnapshot, ...]:
         """The judges as `RunStarted` records them, in the order in which they are asked."""
-        return tuple(snapshot(target.model, key) for key, target in self.judges.items())
+        return tuple(_snapshot(key, target) for key, target in self.judges.items())
 
     def secret_variables(self) -> list[str]:
         """The names of the environment variables that hold keys.
@@ -249,6 +249,15 @@ class Targets:
 def _stays_here(model: Model) -> bool:
     base_url = base_url_of(model)
     return base_url is not None and is_this_machine(urlsplit(base_url).hostname or "")
+
+
+def _snapshot(key: str, target: Target) -> ModelSnapshot:
+    """The model as `RunStarted` records it. Raises `InvalidInput`, with its entry, without it."""
+    try:
+        return snapshot(target.model, key)
+    except InvalidInput as error:
+        problems = [_in_entry(problem, target.model) for problem in error.problems]
+        raise InvalidInput(problems) from None
 
 
 def _in_entry(problem: Problem, model: Model) -> Problem:

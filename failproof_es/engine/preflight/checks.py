@@ -104,7 +104,7 @@ def _describe_prices(loaded: LoadedConfiguration) -> str | None:
 async def all_of(*checks: Awaitable[Any]) -> list[Any]:
     """Run all checks at the same time; return their results in order.
 
-    Raises `InvalidInput` with the errors of all, or the first other error.
+    Raises `InvalidInput` with the errors of all, each once, or the first other error.
     """
     outcomes = await asyncio.gather(*checks, return_exceptions=True)
     problems: list[Problem] = []
@@ -114,7 +114,7 @@ async def all_of(*checks: Awaitable[Any]) -> list[Any]:
         elif isinstance(outcome, BaseException):
             raise outcome
     if problems:
-        raise InvalidInput(problems)
+        raise InvalidInput(list(dict.fromkeys(problems)))
     return outcomes
 
 

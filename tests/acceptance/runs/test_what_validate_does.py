@@ -231,7 +231,10 @@ def test_cases_that_no_answer_decides_are_counted(store: Store, folder: Path) ->
     case = {"case_id": "a", "suite_id": "s", "prompt": "Hello"}
     cases = [case, {**case, "case_id": "b", "expected_classification": "fail"}]
     (folder / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
-    said = validated(store, folder, "--offline").stderr
+    done = validated(store, folder, "--offline", "--json")
+    said = done.stderr
+    warnings = [each["message"] for each in orjson.loads(done.stdout)["warnings"]]
+    assert warnings and all(warning in said for warning in warnings)
     assert "1 of 2 cases expects nothing: any answer passes" in said
     assert "1 of 2 cases can never be met: no answer passes" in said
 

@@ -77,6 +77,7 @@ def test_missing_weights_are_a_problem_of_each_model_that_needs_them(
     for number in range(2):
         said = f"run.yaml:1: models[{number}]: the weights of smollm2 are not installed (run `"
         assert done.stderr.count(said) == 1
+    assert done.stderr.count("are not installed") == 2, "two checks find it, and one says so"
 
 
 def test_without_pip_and_uv_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
