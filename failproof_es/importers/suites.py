@@ -38,6 +38,9 @@ _MOST_ERRORS = 100
 _VARIABLE = re.compile(r"\{\{[ \t]*[^\W\d][\w.-]*[ \t]*\}\}")
 _TITLE = 60
 _REFUSAL_UNDECIDED = "whether the answer refuses is not checked beside other assertions"
+_JUDGED_BY_SUITE = "another suite has the id: its judged case is SUITE/ID"
+_JUDGED_IDS = "\0"
+"""In place of a suite, for the ids of judged cases: no suite is named so."""
 _NOT_EMPTY = {"kind": "equals", "values": [""], "trim": True, "negate": True}
 """The check of a case that names nothing that must come: an empty answer would pass it."""
 _DEFAULT_SEVERITY = "S2"
@@ -76,7 +79,7 @@ def write_suites(
                 )
             if not _claim(case, case.suite or name, seen_ids, problems):
                 continue
-            for file, document in _documents(case, name, findings):
+            for file, document in _documents(case, name, findings, seen_ids):
                 line = orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
                 size += files[file].write(line)
                 if size > MAX_BYTES:
@@ -117,7 +120,7 @@ def _claim(case: ImportedCase, suite: str, seen_ids: SeenIds, problems: Problems
 
 
 def _documents(
-    case: ImportedCase, name: str, findings: Findings
+    case: ImportedCase, name: str, findings: Findings, seen_ids: SeenIds
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the name of the file and the document of the case in each dialect that it needs."""
     judged = _is_judged(case)
@@ -137,7 +140,17 @@ def _documents(
         elif case.checks or case.refusal is not None or not judged:
             yield CASES, _failproof_document(case, name, expected)
     if judged:
-        yield JUDGED, _redteam_document(case, name)
+        judged_id = _judged_id(case, name, findings, seen_ids)
+        yield JUDGED, _redteam_document(replace(case, case_id=judged_id), name)
+
+
+def _judged_id(case: ImportedCase, name: str, findings: Findings, seen_ids: SeenIds) -> str:
+    """The id of a judged case: the dialect `redteam` wants one that no other suite has."""
+    at = Path(case.place.path)
+    if seen_ids.claim(_JUDGED_IDS, case.case_id, at, case.place.line or 0) is None:
+        return case.case_id
+    findings.note(case.place, _JUDGED_BY_SUITE, case.case_id)
+    return f"{case.suite or name}/{case.case_id}"
 
 
 def _is_judged(case: ImportedCase) -> bool:

@@ -14,7 +14,7 @@ from failproof_es.core.case import PARTLY_IMPORTED
 from failproof_es.core.evaluation import ModelReply, Transcript
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.dialects.shipped.checks import Checks
-from failproof_es.importers.protocol import Check
+from failproof_es.importers.protocol import Check, Findings
 from failproof_es.problems import InvalidInput, Problems
 from tests.unit.importers.reading import FILES, ImportedSource, importing, read, written
 
@@ -313,8 +313,10 @@ def test_ids_suites_severities_and_lists_come_over(tmp_path: Path) -> None:
         list(case.tags) or None for case in found.cases
     ]
     assert [document["suite"] for document in documents[:3]] == ["geo", "geo", "made"]
-    graded = [replace(case, criteria=("is kind",)) for case in found.cases[1:3]]
-    judged = written(graded, tmp_path / "graded")["judged.jsonl"]
+    graded = [replace(case, case_id="one", criteria=("is kind",)) for case in found.cases[1:3]]
+    judged = written(graded, tmp_path / "graded", findings := Findings())["judged.jsonl"]
+    assert [document["id"] for document in judged] == ["one", "made/one"], "unique in its dialect"
+    assert ["another suite has the id" in entry.reason for entry in findings.not_mapped.entries]
     assert [document["category"] for document in judged] == ["geo", "made"]
     assert [document["tags"] for document in judged] == [
         ["severity:s3", "category:geo"],
