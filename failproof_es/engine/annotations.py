@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from failproof_es.core.case import operations_id
@@ -25,12 +27,17 @@ MOST_TAGS = 20
 """Most tags of a run."""
 LONGEST_NOTE = 2_000
 """Most characters of a note."""
-_IN_ORDER = (
-    "SELECT topic, state, originator_id, originator_version "
-    "FROM failproof.stored_events WHERE topic = 'RunAnnotated' AND originator_id = ANY (%s) "
-    "AND (%s::bigint IS NULL OR notification_id <= %s) "
-    "ORDER BY originator_id, originator_version"
+_AT_ONCE = 8
+"""Annotations of a run that one query reads, from the newest on: the first valid one counts."""
+_NEWEST_FIRST = (
+    "SELECT event.* FROM unnest(%s::uuid[], %s::bigint[]) AS stream (id, below) "
+    "CROSS JOIN LATERAL (SELECT topic, state, originator_id, originator_version "
+    "FROM failproof.stored_events WHERE topic = 'RunAnnotated' AND originator_id = stream.id "
+    "AND originator_version < stream.below AND (%s::bigint IS NULL OR notification_id <= %s) "
+    f"ORDER BY originator_version DESC LIMIT {_AT_ONCE}) AS event "
+    "ORDER BY originator_id, originator_version DESC"
 )
+_ABOVE_ALL = 2**62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,20 +77,38 @@ def annotations_of(
 ) -> dict[UUID, RunAnnotated]:
     """The last annotation of each of these runs, by run id; runs without one are missing.
 
-    `up_to` is the last position that counts; `None` counts all. One query. An event that is damaged
-    or about another run leaves the annotation before it: `verify` reports it.
+    `up_to` is the last position that counts; `None` counts all. An event that is damaged or about
+    another run leaves the annotation before it: `verify` reports it.
     """
     streams = {operations_id(run_id): run_id for run_id in runs}
     cursor = connection.cursor(binary=True)
-    annotations = {}
-    for row in cursor.execute(_IN_ORDER, (list(streams), up_to, up_to)):
-        try:
-            event = decode(*row)
-        except UnreadableState:
-            continue
-        if isinstance(event, RunAnnotated) and event.about == streams[event.originator_id]:
-            annotations[event.about] = event
+    annotations: dict[UUID, RunAnnotated] = {}
+    below = dict.fromkeys(streams, _ABOVE_ALL)
+    while below:
+        values = (list(below), list(below.values()), up_to, up_to)
+        rows = cursor.execute(_NEWEST_FIRST, values).fetchall()
+        read = Counter(stream for _, _, stream, _ in rows)
+        below = {}
+        for row in rows:
+            stream, version = row[2:]
+            if streams[stream] in annotations:
+                continue
+            event = _annotation_in(row, streams[stream])
+            if event is not None:
+                annotations[streams[stream]] = event
+                below.pop(stream, None)
+            elif read[stream] == _AT_ONCE:
+                below[stream] = version
     return annotations
+
+
+def _annotation_in(row: Sequence[Any], run_id: UUID) -> RunAnnotated | None:
+    """The annotation of the run in a row of an event; `None` if it is damaged or of another run."""
+    try:
+        event = decode(*row)
+    except UnreadableState:
+        return None
+    return event if isinstance(event, RunAnnotated) and event.about == run_id else None
 
 
 _Fields = tuple[str | None, tuple[str, ...], str | None, bool]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 import orjson
@@ -26,6 +27,7 @@ from failproof_es.reading.listed_runs import list_runs
 from failproof_es.reading.log import LogReader
 from failproof_es.reading.result_reader import ResultReader, RunFilter
 from failproof_es.reading.rows import RowReader
+from failproof_es.store.mapper import decode
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.store import Store
 from failproof_es.store.writing.appending import append_drafts
@@ -109,7 +111,8 @@ def readers_choose_alike(store: Store) -> None:
         first, second, third = (resolve_run(connection, str(number)) for number in (1, 2, 3))
     elsewhere = EventHeader(operations_id(first), None, about=third, who="w", where="h")
     forged = {"name": "forged", "tags": ("x",), "note": None, "hidden": True}
-    append_drafts(store, [Draft(RunAnnotated, elsewhere, **forged)])
+    one_more_than_a_query_reads = 9
+    append_drafts(store, [Draft(RunAnnotated, elsewhere, **forged)] * one_more_than_a_query_reads)
     with store.connect() as connection:
         assert catch_up_problem(connection) is None
         readers: tuple[ResultReader, ...] = (RowReader(connection), LogReader(connection))
@@ -124,6 +127,9 @@ def readers_choose_alike(store: Store) -> None:
                 assert [run.run_number for run in found] == expected, (which, reader.source)
         assert [reader.count_hidden() for reader in readers] == [1, 1]
         assert set(annotations_of(connection, [first, second, third])) == {first, second}
+        with patch("failproof_es.engine.annotations.decode", wraps=decode) as decoded:
+            assert annotations_of(connection, [second])[second].name == "Other"
+        assert decoded.call_count == 1, "only the last one counts"
 
 
 def test_an_annotation_that_is_too_long_is_refused(
