@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+import orjson
 import psycopg
 import pytest
 
 from failproof_es.assurance.archiving.archive_file import matching_events
+from failproof_es.core.case import operations_id
 from failproof_es.ledger import bundle
 from failproof_es.store.reading.archives import archived_rows
 from failproof_es.store.store import Store
@@ -92,3 +96,24 @@ def test_a_part_of_a_run_cannot_be_attached(archive: Archive) -> None:
     archive.does("attach", archive.file())
     assert archive.rows() == before
     assert "genuine" in archive.does("verify")
+
+
+def test_the_number_of_events_and_their_digest_are_both_compared(
+    administrator: psycopg.Connection[Any],
+) -> None:
+    """A run without events, and what the event that archived it says of them."""
+    nothing = sha256(b"").hexdigest()
+    for events, digest, is_whole in ((0, nothing, True), (1, nothing, False), (0, "x", False)):
+        run_id, said = uuid4(), orjson.dumps({"events": events, "rows_sha256": digest})
+        with administrator.transaction(force_rollback=True):
+            administrator.execute(
+                "INSERT INTO failproof.events (originator_id, originator_version, topic, state, "
+                "leaf_hash) VALUES (%s, 1, 'RunArchived', %s, %s)",
+                (operations_id(run_id), said, bytes(32)),
+            )
+            administrator.execute(
+                "INSERT INTO failproof.runs_being_attached VALUES (%s)", (run_id,)
+            )
+            part = pytest.raises(psycopg.DatabaseError, match="a part is not attached")
+            with nullcontext() if is_whole else part:
+                administrator.execute("SET CONSTRAINTS ALL IMMEDIATE")

@@ -213,6 +213,10 @@ def test_equal_and_repeated_lines_are_folded_and_hostile_text_is_visible(
     (row,) = asking.get("/compare.json?base=1&other=2&limit=1").json()["rows"]
     assert not row["same_answer"]
     assert {each["kind"] for each in row["lines"]} == {"same", "base", "other"}
+    for side, run_number in (("base", 1), ("other", 2)):
+        link = f"/evaluations/{row['pair'][f'{side}_evaluation_id']}"
+        assert link in Text(text).links
+        assert asking.get(f"{link}.json").json()["run_number"] == run_number
 
 
 def test_what_was_set_otherwise_is_told(asking: httpx.Client) -> None:
