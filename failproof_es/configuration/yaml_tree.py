@@ -6,7 +6,6 @@ and tags are refused, so no object is constructed and no small file expands to a
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,11 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, NodeEvent
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from failproof_es.configuration.locations import Location as Location
+from failproof_es.configuration.locations import dotted as dotted
+from failproof_es.configuration.locations import located as located
 from failproof_es.problems import Problems
 
-Location = tuple[str | int, ...]
-
-_STEP = re.compile(r"\.?([^.\[\]=\s]+)|\[(\d{1,6})\]")
 _LARGEST = 1_000_000
 _CASES = frozenset({".jsonl", ".ndjson", ".csv", ".tsv"})
 DEEPEST = 50
@@ -242,24 +241,3 @@ def _read_scalar(node: ScalarNode) -> Any:
             return float(text.replace("_", "").replace(".inf", "inf").replace(".nan", "nan"))
         case _:
             return text  # a date, too, stays text
-
-
-def dotted(location: Location) -> str:
-    """A location as text: `models[0].base_url`."""
-    text = ""
-    for part in location:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return text
-
-
-def located(text: str) -> Location:
-    """The location that `dotted` writes as `text`; empty if `text` is no location."""
-    location: list[str | int] = []
-    position = 0
-    while position < len(text):
-        step = _STEP.match(text, position)
-        if step is None or (not location and step[0][0] in ".["):
-            return ()
-        location.append(step[1] if step[2] is None else int(step[2]))
-        position = step.end()
-    return tuple(location)

@@ -13,6 +13,7 @@ Each module is used by its own name and imported when it is needed:
 | `unknown_keys`, `foreign_names` | unknown keys: typos, other tools' names, custom keys |
 | `schemas` | reporting what a pydantic model refuses, and reading `prompts.options` |
 | `templates` | putting untrusted text into a prompt, and delimiters that it can't hold |
+| `one_request` | methods of a dialect whose cases are one request without a judge |
 | `cut_off` | what becomes of a reply that was cut off: never a failure |
 | `refusal` | whether a reply declines, and with which words |
 | `json_in_prose` | the JSON object that a model's reply holds |

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from failproof_es.dialects.kit.yaml_documents import Location, dotted
+from failproof_es.configuration.locations import Location, dotted
 from failproof_es.problems import InvalidInput, Problem, Problems, schema_code, shown_value
 from failproof_es.support.near_names import meant_key
 

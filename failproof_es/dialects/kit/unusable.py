@@ -9,9 +9,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from failproof_es.core.evaluation import Classification, Failure, Transcript, unusable_reply
+from failproof_es.core.evaluation import (
+    Classification,
+    Failure,
+    ModelReply,
+    Transcript,
+    unusable_reply,
+)
+from failproof_es.dialects.kit import cut_off
 
 CLASSES = ("withheld", "broken", "unknown")
+
+
+def seen(reply: ModelReply) -> dict[str, Any]:
+    """The details of every class of a reply: its finish reason and its length."""
+    return {"finish_reason": reply.finish_reason, "characters": len(reply.text)}
+
+
+def ungraded_class(transcript: Transcript) -> tuple[str, dict[str, Any]] | None:
+    """Class and details of a transcript that failed or has an unusable reply; else `None`."""
+    if (failure := transcript.failure) is not None:
+        return "error", {"rule": "failure", "kind": failure.kind, "message": failure.message}
+    if (ended := unusable_class(transcript)) is None:
+        return None
+    return ended[0], {**ended[1], **seen(transcript.replies[-1])}
 
 
 def unusable_class(transcript: Transcript) -> tuple[str, dict[str, Any]] | None:
@@ -27,8 +48,13 @@ def unusable_class(transcript: Transcript) -> tuple[str, dict[str, Any]] | None:
 
 
 def unscored(classification: Classification) -> Failure | None:
-    """Why an evaluation whose reply could not be used (`CLASSES`) has no score; else `None`."""
+    """Why an evaluation has no score whose reply could not be used (`CLASSES`) or was cut off.
+
+    `None` for any other class.
+    """
+    details = classification.details
+    if classification.primary == cut_off.CLASS:
+        return Failure(cut_off.CLASS, str(details.get("message", cut_off.MESSAGE)))
     if classification.primary not in CLASSES:
         return None
-    details = classification.details
     return Failure(str(details["rule"]), str(details["message"]))

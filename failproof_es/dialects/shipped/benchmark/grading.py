@@ -34,7 +34,7 @@ VERSION = "4"
 FAILING_SCORES = {"accuracy": 0.0, "evaluation_score": 0.0}
 
 
-def classify(transcript: Transcript) -> Classification:
+def classify(case: Case, transcript: Transcript) -> Classification:
     """The class of the answer or of the failure, by the rules of this module. Pure."""
     primary, details = _class_of(transcript)
     return Classification(primary, details, f"{NAME}.classifier", VERSION)
@@ -57,7 +57,9 @@ def graded_text(transcript: Transcript) -> str:
     return transcript.replies[-1].answer if transcript.replies else ""
 
 
-def score(classification: Classification, judgement: Judgement | None) -> Score | Failure:
+def score(
+    case: Case, classification: Classification, judgement: Judgement | None
+) -> Score | Failure:
     """`evaluation_score` from 0 to 1, and `accuracy` 1 if it passes; or why there is no score.
 
     Of several judges the median score counts, if more than half of them gave one. Under the rule
@@ -66,11 +68,8 @@ def score(classification: Classification, judgement: Judgement | None) -> Score 
     """
     if (failure := unusable.unscored(classification)) is not None:
         return failure
-    match classification.primary:
-        case "empty":
-            return _scored(0.0, "the answer is empty")
-        case cut_off.CLASS:
-            return cut_off.UNSCORED
+    if classification.primary == "empty":
+        return _scored(0.0, "the answer is empty")
     if judgement is None:
         return Failure(JUDGE_FAILED, "no judge was asked")
     verdicts = [verdict.verdict for verdict in judgement.verdicts if verdict.verdict is not None]
@@ -97,7 +96,7 @@ def _class_of(transcript: Transcript) -> tuple[str, dict[str, Any]]:
     if not transcript.replies:
         return "empty", {}
     reply = transcript.replies[-1]
-    seen = {"finish_reason": reply.finish_reason, "characters": len(reply.text)}
+    seen = unusable.seen(reply)
     if (ended := unusable.unusable_class(transcript)) is not None:
         return ended[0], {**ended[1], **seen}
     if reply.cut_off:

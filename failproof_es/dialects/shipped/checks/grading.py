@@ -21,6 +21,7 @@ from failproof_es.core.evaluation import (
     AWAITING_REVIEW,
     Classification,
     Failure,
+    Judgement,
     Score,
     Transcript,
 )
@@ -48,19 +49,18 @@ def classify(case: Case, transcript: Transcript) -> Classification:
     return Classification(primary, details, NAME, VERSION)
 
 
-def score(case: Case, classification: Classification) -> Score | Failure:
+def score(
+    case: Case, classification: Classification, judgement: Judgement | None
+) -> Score | Failure:
     """`accuracy`: 1 if every check is met, else 0; or why there is no score."""
     details = classification.details
     if (failure := unusable.unscored(classification)) is not None:
         return failure
-    match classification.primary:
-        case cut_off.CLASS:
-            return cut_off.UNSCORED
-        case "error":
-            return Failure(str(details.get("rule", "error")), str(details.get("message", "")))
-        case "answered":
-            message = "the case has no check of the reply: no verdict of ours, people can give one"
-            return Failure(AWAITING_REVIEW, message)
+    if classification.primary == "error":
+        return Failure(str(details.get("rule", "error")), str(details.get("message", "")))
+    if classification.primary == "answered":
+        message = "the case has no check of the reply: no verdict of ours, people can give one"
+        return Failure(AWAITING_REVIEW, message)
     passed = classification.primary == "pass"
     unmet = [
         describe_check(check, is_met=False)
@@ -100,15 +100,12 @@ def _asks_for_text(check: ReplyCheck) -> bool:
 
 
 def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
-    if transcript.failure is not None:
-        failure = transcript.failure
-        return "error", {"rule": "failure", "kind": failure.kind, "message": failure.message}
+    if (ended := unusable.ungraded_class(transcript)) is not None:
+        return ended
     if not transcript.replies:
         return "error", {"rule": "no_reply", "message": "there is no reply"}
     reply = transcript.replies[-1]
-    seen = {"finish_reason": reply.finish_reason, "characters": len(reply.text)}
-    if (ended := unusable.unusable_class(transcript)) is not None:
-        return ended[0], {**ended[1], **seen}
+    seen = unusable.seen(reply)
     if reply.cut_off:
         return cut_off.CLASS, {"rule": "finish_reason", **seen}
     checks = _checks_of(case)

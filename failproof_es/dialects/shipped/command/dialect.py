@@ -6,17 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from failproof_es.core.case import Case, Turn
-from failproof_es.core.evaluation import (
-    Classification,
-    Evaluation,
-    Failure,
-    Judgement,
-    Score,
-    Transcript,
-)
-from failproof_es.core.outcome import EvaluationOutcome
-from failproof_es.dialects.protocol import Expectation, RunShape
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Classification, Transcript
+from failproof_es.dialects.kit import one_request
+from failproof_es.dialects.protocol import RunShape
+from failproof_es.dialects.shipped.command import scorer
 from failproof_es.dialects.shipped.command.classifier import classify
 from failproof_es.dialects.shipped.command.console import console_lines
 from failproof_es.dialects.shipped.command.dataset.command_check import check_commands
@@ -26,7 +20,6 @@ from failproof_es.dialects.shipped.command.models import TestCase
 from failproof_es.dialects.shipped.command.options import CommandOptions, parse_options
 from failproof_es.dialects.shipped.command.parsers import parsers
 from failproof_es.dialects.shipped.command.results import case_result, evaluation_results
-from failproof_es.dialects.shipped.command.scorer import expectations, score
 from failproof_es.problems import Problems
 from failproof_es.support.extras import require
 
@@ -45,16 +38,19 @@ class Command:
 
     waits_for_programs: Literal[True] = True
 
+    recognises = staticmethod(looks_like_a_dataset)
+    messages = staticmethod(one_request.messages)
+    judge_messages = staticmethod(one_request.judge_messages)
+    score = staticmethod(scorer.score)
+    expectations = staticmethod(scorer.expectations)
+    result = staticmethod(case_result)
+
     def __init__(self, options: CommandOptions | None = None) -> None:
         self._options = options or CommandOptions()
 
     def with_options(self, options: Mapping[str, Any]) -> Command:
         """The dialect with these `prompts.options`. Raises `InvalidInput` with every defect."""
         return Command(parse_options(options))
-
-    def recognises(self, path: Path) -> bool:
-        """Whether the file's beginning names test cases the way specification 004 does."""
-        return looks_like_a_dataset(path)
 
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
         """Yield every valid case in file order; every defect goes to `problems`.
@@ -70,10 +66,6 @@ class Command:
         test_case = TestCase.model_validate(case.document)
         return as_case(test_case, case.document, case.suite_id, case.source, self._options)
 
-    def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """The case's messages with the template; `None` once they are answered."""
-        return None if transcript.replies else case.turns
-
     def classify(self, case: Case, transcript: Transcript) -> Classification:
         """`pass` or `fail` by the checker of the case's category, or another class.
 
@@ -81,21 +73,3 @@ class Command:
         """
         with parsers():
             return classify(case, transcript)
-
-    def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """Always `None`: parsers judge."""
-        return None
-
-    def score(
-        self, case: Case, classification: Classification, judgement: Judgement | None
-    ) -> Score | Failure:
-        """`accuracy` and `safe_answer`, each 1 or 0, or the reason why there is no score."""
-        return score(classification)
-
-    def expectations(self, case: Case, outcome: EvaluationOutcome) -> Sequence[Expectation]:
-        """The command, its safety or its POSIX compliance, as the case's category says."""
-        return expectations(case, outcome)
-
-    def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
-        """The evaluation as JSON: the fields of a `FailedCase`, and the verdicts."""
-        return case_result(case, evaluation)

@@ -65,15 +65,12 @@ def is_bounded(case: Case, transcript: Transcript) -> bool:
 
 
 def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
-    if transcript.failure is not None:
-        failure = transcript.failure
-        return "error", {"rule": "failure", "kind": failure.kind, "message": failure.message}
+    if (ended := unusable.ungraded_class(transcript)) is not None:
+        return ended
     if not transcript.replies:
         return "empty", {"rule": "no_reply"}
     reply = transcript.replies[-1]
-    seen: dict[str, Any] = {"finish_reason": reply.finish_reason, "characters": len(reply.text)}
-    if (ended := unusable.unusable_class(transcript)) is not None:
-        return ended[0], {**ended[1], **seen}
+    seen = unusable.seen(reply)
     if reply.cut_off:
         return cut_off.CLASS, {"rule": "finish_reason", **seen}
     answer = reply.answer

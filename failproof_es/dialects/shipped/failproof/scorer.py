@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from failproof_es.core.case import Case
-from failproof_es.core.evaluation import Classification, Failure, Score
+from failproof_es.core.evaluation import Classification, Failure, Judgement, Score
 from failproof_es.core.outcome import EvaluationOutcome
-from failproof_es.dialects.kit import cut_off, unusable
+from failproof_es.dialects.kit import unusable
 from failproof_es.dialects.kit.constant_patterns import is_found_in_any_text
 from failproof_es.dialects.protocol import Expectation, FixedOutcome
 from failproof_es.dialects.shipped.failproof import expectation
@@ -19,7 +19,9 @@ VERSION = "3"
 _SHOWN_CHARACTERS = 200
 
 
-def score(case: Case, classification: Classification) -> Score | Failure:
+def score(
+    case: Case, classification: Classification, judgement: Judgement | None
+) -> Score | Failure:
     """`accuracy`: 1 if the primary class is the expected one (default: `pass`), else 0.
 
     A case that expects `fail` names a forbidden text: a refusal or an empty reply without that text
@@ -32,8 +34,6 @@ def score(case: Case, classification: Classification) -> Score | Failure:
     details = classification.details
     if (failure := unusable.unscored(classification)) is not None:
         return failure
-    if classification.primary == cut_off.CLASS:
-        return cut_off.UNSCORED
     if classification.primary == "error":
         return Failure(str(details.get("rule", "error")), str(details.get("message", "")))
     expected = _expected(case)

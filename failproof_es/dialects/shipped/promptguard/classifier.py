@@ -20,10 +20,17 @@ from __future__ import annotations
 from typing import Any
 
 from failproof_es.core.case import Case
-from failproof_es.core.evaluation import Classification, Failure, ModelReply, Score, Transcript
+from failproof_es.core.evaluation import (
+    Classification,
+    Failure,
+    Judgement,
+    ModelReply,
+    Score,
+    Transcript,
+)
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.dialects.kit import cut_off, refusal, unusable
-from failproof_es.dialects.protocol import Expectation
+from failproof_es.dialects.protocol import Expectation, FixedOutcome
 from failproof_es.dialects.shipped.promptguard.decision import Rule, decide
 from failproof_es.dialects.shipped.promptguard.reply import ReplyDefect, TruthVerdict, read_reply
 
@@ -40,7 +47,9 @@ def classify(case: Case, transcript: Transcript) -> Classification:
     return Classification(primary, details, NAME, f"{VERSION}+refusal.{refusal.VERSION}")
 
 
-def score(case: Case, classification: Classification) -> Score | Failure:
+def score(
+    case: Case, classification: Classification, judgement: Judgement | None
+) -> Score | Failure:
     """`accuracy`: 1 if the label is the expected one, else 0; and the numbers T, I and F.
 
     A `Failure` with the reason if the reply has no label.
@@ -79,16 +88,19 @@ def expectations(case: Case, outcome: EvaluationOutcome) -> list[Expectation]:
     ]
 
 
+def fixed_outcome(case: Case) -> FixedOutcome | None:
+    """`none_passes` if no decision rule gives the expected label, else `None`."""
+    labels = {rule["label"] for rule in case.expectation["decision"]}
+    return None if case.expectation["expected_label"] in labels else "none_passes"
+
+
 def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
-    if transcript.failure is not None:
-        failure = transcript.failure
-        return "error", {"rule": "failure", "kind": failure.kind, "message": failure.message}
+    if (ended := unusable.ungraded_class(transcript)) is not None:
+        return ended
     if not transcript.replies:
         return "empty", {"rule": "no_reply"}
     reply = transcript.replies[-1]
-    seen = {"finish_reason": reply.finish_reason, "characters": len(reply.text)}
-    if (ended := unusable.unusable_class(transcript)) is not None:
-        return ended[0], {**ended[1], **seen}
+    seen = unusable.seen(reply)
     if reply.refusal:
         return "refusal", {"rule": "provider", "message": reply.refusal, **seen}
     reading = read_reply(reply.text)

@@ -7,33 +7,21 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.evaluation import (
-    Classification,
-    Evaluation,
-    Failure,
-    Judgement,
-    ModelReply,
-    Score,
-    Transcript,
-)
-from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.evaluation import Transcript
 from failproof_es.dialects.kit.judging import checklist
-from failproof_es.dialects.protocol import (
-    Expectation,
-    FixedOutcome,
-    JudgeReading,
-    RunShape,
-    TakesADialect,
+from failproof_es.dialects.protocol import FixedOutcome, RunShape, TakesADialect
+from failproof_es.dialects.shipped.redteam import (
+    classifier,
+    expectations,
+    grading,
+    options,
+    result,
 )
-from failproof_es.dialects.shipped.redteam import grading, options
 from failproof_es.dialects.shipped.redteam.checks import tool_calls
-from failproof_es.dialects.shipped.redteam.classifier import classify
 from failproof_es.dialects.shipped.redteam.conversation import next_messages
-from failproof_es.dialects.shipped.redteam.expectations import expectations
 from failproof_es.dialects.shipped.redteam.files.case_files import SUFFIXES, looks_like_ours
 from failproof_es.dialects.shipped.redteam.files.loader import as_case, load
 from failproof_es.dialects.shipped.redteam.files.red_team_case import RedTeamCase
-from failproof_es.dialects.shipped.redteam.result import result
 from failproof_es.dialects.shipped.redteam.summary import SUMMARY
 from failproof_es.problems import Problems
 
@@ -53,16 +41,21 @@ class RedTeam:
     judged_by_people: Literal[True] = True
     """People can decide a checklist as judge models can."""
 
+    recognises = staticmethod(looks_like_ours)
+    classify = staticmethod(classifier.classify)
+    judge_messages = staticmethod(grading.judge_messages)
+    judge_schema = staticmethod(grading.judge_schema)
+    read_judgement = staticmethod(grading.read_judgement)
+    score = staticmethod(grading.score)
+    expectations = staticmethod(expectations.expectations)
+    result = staticmethod(result.result)
+
     def __init__(self, settings: options.RedTeamOptions | None = None) -> None:
         self._options = settings or options.RedTeamOptions()
 
     def with_options(self, option_values: Mapping[str, Any]) -> Self:
         """The dialect with these `prompts.options`. Raises `InvalidInput` with every defect."""
         return type(self)(options.read_options(option_values))
-
-    def recognises(self, path: Path) -> bool:
-        """Whether the file's beginning has a key that only specification 002 has."""
-        return looks_like_ours(path)
 
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
         """Yield every valid case in file order; every defect goes to `problems`."""
@@ -84,39 +77,9 @@ class RedTeam:
         """
         return tool_calls.offered(case.expectation.get("tools_expected", ()))
 
-    def classify(self, case: Case, transcript: Transcript) -> Classification:
-        """The class of the conversation, and the findings of the fixed checks."""
-        return classify(case, transcript)
-
-    def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """The question to each judge; `None` if no verdict is needed, or people must decide."""
-        return grading.judge_messages(case, transcript)
-
-    def judge_schema(self, case: Case, transcript: Transcript) -> dict[str, Any]:
-        """The JSON Schema of a judge's reply to its question about this conversation."""
-        return grading.judge_schema(case, transcript)
-
-    def read_judgement(self, case: Case, transcript: Transcript, reply: ModelReply) -> JudgeReading:
-        """A judge's verdict on each item of the checklist, or the problem why there is none."""
-        return grading.read_judgement(case, transcript, reply)
-
-    def score(
-        self, case: Case, classification: Classification, judgement: Judgement | None
-    ) -> Score | Failure:
-        """`accuracy` 1 or 0 and a number for each item, or the reason why there is no score."""
-        return grading.score(case, classification, judgement)
-
     def fixed_outcome(self, case: Case) -> FixedOutcome | None:
         """`no_verdict` if the case has no item that a judge could be asked about.
 
         `None` for any other case.
         """
         return None if checklist(case.expectation) else "no_verdict"
-
-    def expectations(self, case: Case, outcome: EvaluationOutcome) -> Sequence[Expectation]:
-        """Each item of the checklist, then each check that can fail the case."""
-        return expectations(case, outcome)
-
-    def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
-        """The evaluation as the JSON document that `result.schema.json` describes."""
-        return result(case, evaluation)

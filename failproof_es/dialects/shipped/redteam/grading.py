@@ -26,7 +26,7 @@ from failproof_es.core.evaluation import (
     Transcript,
 )
 from failproof_es.core.speakers import UNDER_TEST, speaker
-from failproof_es.dialects.kit import cut_off, unusable
+from failproof_es.dialects.kit import unusable
 from failproof_es.dialects.kit.judging import (
     Item,
     ItemDecision,
@@ -134,8 +134,6 @@ def _decide_without_votes(classification: Classification) -> Score | Failure | N
     """The score or failure of a case that needs no judge's verdict; `None` if it needs one."""
     if (failure := unusable.unscored(classification)) is not None:
         return failure
-    if classification.primary == cut_off.CLASS:
-        return cut_off.UNSCORED
     if classification.primary == "empty" and "empty" in classification.details["fails"]:
         return _failed_by_checks(classification.details["fails"])
     return None

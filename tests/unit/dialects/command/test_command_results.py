@@ -50,7 +50,7 @@ def state(reason: dict[str, Any] | None = None, *, model: str = "m", second: int
         "safety": {"safe": True},
     }
     classification = Classification("fail" if reason else "pass", details, "c", "1")
-    scored = score(classification)
+    scored = score(a_case("a", "safety"), classification, None)
     assert isinstance(scored, Score)
     return Evaluation(
         version=4,
