@@ -1,6 +1,6 @@
 """Gates: the limits that a configuration sets for a complete run, and their verdicts. Pure.
 
-Each model is judged by each limit separately, so that a good model hides no bad one; only the
+Each model is judged by each limit separately, so that a good model hides no bad one; a
 cost is the whole run's. A figure that was not measured meets no gate. Each gate states its limit,
 the measured value, the counts, the model, whether it is met, and the reason if the numbers do not
 show it.
@@ -193,25 +193,23 @@ def _describe_inconclusive(what: str, distance: float, reach: float, cases: int)
 
 def judges_results(gates: Iterable[str]) -> bool:
     """Whether one of the gates of these names is on pass rates, severities or regressions."""
-    return any(not name.startswith(Gates.on(GateSubject.NO_RESULT)) for name in gates)
+    return any(not name.startswith(Gates.on(GateSubject.REST)) for name in gates)
 
 
 def limits_at_the_end(limits: Gates) -> Gates:
     """The limits that are judged when the run ends.
 
-    With `by: people` these are none on a rate: people's verdicts come later.
+    With `by: people` these are none on results: people's verdicts come later.
     """
     if limits.by != "people":
         return limits
-    rates = (*Gates.on(GateSubject.RATE), *limits.declared())
-    return limits.model_copy(update=dict.fromkeys(rates))
+    results = (*Gates.on(GateSubject.RESULTS), *limits.declared())
+    return limits.model_copy(update=dict.fromkeys(results))
 
 
 def limits_by_people(limits: Gates) -> Gates:
-    """The limits that are judged when the reviews of a run are closed: those on rates."""
-    return limits.model_copy(
-        update=dict.fromkeys(Gates.on(GateSubject.CHANGE, GateSubject.NO_RESULT))
-    )
+    """The limits that are judged when the reviews of a run are closed: those on results."""
+    return limits.model_copy(update=dict.fromkeys(Gates.on(GateSubject.REST)))
 
 
 def _unique(name: str, gates: Mapping[str, Gate]) -> str:

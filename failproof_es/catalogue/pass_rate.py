@@ -64,26 +64,20 @@ def build_pass_rate(sums: ClusterSums, unscored: int = 0, *, interval: bool = Tr
     which computes it, nor with `interval=False`: loading that takes a third of a second.
     """
     counted = BoundedRate(Fraction(sums.passed), sums.size, unscored)
-    bounds = describe_bounds(counted.bounds)
-    low = high = method = None
+    says, found = describe_counts(sums.passed, sums.size), None
     if interval and _computes_intervals():
         from failproof_es.support.statistics import rate_of_sums
 
         rate = rate_of_sums(sums)
-        says = describe_rate(rate) + bounds
-        if rate.interval is not None:
-            low, high = rate.interval.low, rate.interval.high
-            method = rate.interval.method
-    else:
-        says = describe_counts(sums.passed, sums.size) + bounds
+        says, found = describe_rate(rate), rate.interval
     return PassRate(
         passed=sums.passed,
         total=sums.size,
         clusters=sums.clusters,
         rate=counted.rate,
-        low=low,
-        high=high,
-        method=method,
+        low=found and found.low,
+        high=found and found.high,
+        method=found and found.method,
         bounds=counted.bounds,
-        says=says,
+        says=says + describe_bounds(counted.bounds),
     )

@@ -34,11 +34,9 @@ MOST_UNSCORED = 0.1
 class GateSubject(Enum):
     """What a gate judges. Each gate of `Gates` declares it; fields without one are settings."""
 
-    RATE = auto()
-    """Results. With `by: people`, people decide it."""
-    CHANGE = auto()
-    """Results, compared with those of another run."""
-    NO_RESULT = auto()
+    RESULTS = auto()
+    """Scores: of this run, which with `by: people` people decide, or compared with another run."""
+    REST = auto()
     """Missing scores, or a cost: no wrong answer misses it."""
 
 
@@ -53,31 +51,31 @@ class Gates(Section):
     cannot be combined with `no_regression_against`, which compares what the engine scored."""
     min_accuracy: Annotated[
         Share | None,
-        GateSubject.RATE,
+        GateSubject.RESULTS,
         Field(validation_alias=AliasChoices("min_accuracy", _OTHER_NAME)),
     ] = None
     """The least mean accuracy, over evaluations that have one, as a share (`0.95`) or in per cent
     (`95%`), as every share here. `min_pass_rate` is another name of it."""
     min_accuracy_by_suite: Annotated[
-        dict[str, Share] | None, GateSubject.RATE, Field(min_length=1)
+        dict[str, Share] | None, GateSubject.RESULTS, Field(min_length=1)
     ] = None
     """The same, for each suite named."""
     judge: Literal["point", "lower"] = "point"
     """What of an accuracy these two judge: the mean, or the lower end of its 95 % interval, so that
     few cases do not pass by luck."""
-    max_unscored_rate: Annotated[Share | None, GateSubject.NO_RESULT] = MOST_UNSCORED
+    max_unscored_rate: Annotated[Share | None, GateSubject.REST] = MOST_UNSCORED
     """For each model: evaluations that ended without a score, whatever the cause, divided by all of
     its own. What awaits review by people is not counted. `null` judges no such gate."""
-    no_failures_at: Annotated[list[SeverityLevel] | None, GateSubject.RATE, Field(min_length=1)] = (
-        None
-    )
+    no_failures_at: Annotated[
+        list[SeverityLevel] | None, GateSubject.RESULTS, Field(min_length=1)
+    ] = None
     """Severities at which no case may fail. The gate is also not met if such a case has no score
     that passes or fails."""
-    max_cost_usd: Annotated[
-        float | None, GateSubject.NO_RESULT, Field(ge=0.0, allow_inf_nan=False)
-    ] = None
+    max_cost_usd: Annotated[float | None, GateSubject.REST, Field(ge=0.0, allow_inf_nan=False)] = (
+        None
+    )
     """The most that all answers may cost, judges' included; not met if one cost is unknown."""
-    no_regression_against: Annotated[RunReference | None, GateSubject.CHANGE] = None
+    no_regression_against: Annotated[RunReference | None, GateSubject.RESULTS] = None
     """A complete run, by its number or id. Met if the interval of the paired difference excludes
     that a model lost more than `regression_margin` since."""
     regression_margin: Share = 0.05
@@ -143,10 +141,9 @@ class Gates(Section):
         return dict(self.__pydantic_extra__ or {})
 
     @classmethod
-    def on(cls, *subjects: GateSubject) -> tuple[str, ...]:
-        """The names of the gates on these subjects, without those that dialects declare."""
-        fields = cls.model_fields.items()
-        return tuple(name for name, field in fields if not set(subjects).isdisjoint(field.metadata))
+    def on(cls, subject: GateSubject) -> tuple[str, ...]:
+        """The names of the gates on this subject, without those that dialects declare."""
+        return tuple(name for name, field in cls.model_fields.items() if subject in field.metadata)
 
     @classmethod
     def __get_pydantic_json_schema__(

@@ -282,25 +282,25 @@ def _translate_errors(url: str) -> Iterator[None]:
     """Translate the server's errors into `InvalidInput`, without secrets."""
     try:
         yield
-    except psycopg.errors.InsufficientPrivilege as error:
-        remedy = "grant this user failproof_auditor to read the log, or failproof_writer to run"
-        reason = redact_message(str(error), url)
-        raise InvalidInput.because(
-            "permission-denied", f"the database cannot be used: {reason}", remedy=remedy
-        ) from None
-    except CONTENTION as error:
-        reason = redact_message(str(error), url)
-        raise InvalidInput.because(
-            "database-busy",
-            f"the database cannot be used: {reason}",
-            remedy="try again: another session held what this one needs",
-        ) from None
     except psycopg.Error as error:
+        reason = redact_message(str(error), url)
+        if isinstance(error, psycopg.errors.InsufficientPrivilege):
+            raise InvalidInput.because(
+                "permission-denied",
+                f"the database cannot be used: {reason}",
+                remedy="grant this user failproof_auditor to read the log or failproof_writer to run",
+            ) from None
+        if isinstance(error, CONTENTION):
+            raise InvalidInput.because(
+                "database-busy",
+                f"the database cannot be used: {reason}",
+                remedy="try again: another session held what this one needs",
+            ) from None
         is_away = isinstance(error, psycopg.OperationalError) and not server_answered(error)
         kind = DatabaseAway if is_away else InvalidInput
         raise kind.because(
             "database-unreachable" if is_away else "database-refused",
-            f"the database cannot be used: {redact_message(str(error), url)}",
+            f"the database cannot be used: {reason}",
             remedy=f"check --database-url or {DATABASE_URL}, and that the server is running",
         ) from None
 

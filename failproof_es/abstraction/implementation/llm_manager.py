@@ -156,11 +156,9 @@ class LLMManager:
     async def _open_provider(self, model: Model) -> Provider:
         provider = create_provider(model, timeout_ms=self._timeout_ms, connections=1)
         try:
-            await self._check(provider)
-            await provider.open()
-        except InvalidInput as error:
-            await provider.close()
-            raise _redactor(model).redact_error(error) from None
+            with _redactor(model).redact_errors():
+                await self._check(provider)
+                await provider.open()
         except BaseException:
             await provider.close()
             raise
@@ -217,10 +215,8 @@ async def _offered_names(model: Model) -> list[str]:
     Raises `InvalidInput` if the provider can't be asked for them.
     """
     redactor = _redactor(model)
-    try:
+    with redactor.redact_errors():
         return [redactor.redact(name) for name in await available_models(model)]
-    except InvalidInput as error:
-        raise redactor.redact_error(error) from None
 
 
 async def _require_offered(model: Model) -> None:

@@ -14,7 +14,7 @@ import re
 from base64 import b64decode, b64encode, urlsafe_b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TypeVar
 from urllib.parse import quote, quote_plus
@@ -77,6 +77,14 @@ class Redactor:
     def redact(self, text: str) -> str:
         """A single text, redacted, to show or record."""
         return self.for_event().text("text", text)
+
+    @contextmanager
+    def redact_errors(self) -> Iterator[None]:
+        """Raise an `InvalidInput` of the block with all texts redacted."""
+        try:
+            yield
+        except InvalidInput as error:
+            raise self.redact_error(error) from None
 
     def redact_error(self, error: InvalidInput) -> InvalidInput:
         """A copy of the error, with all texts redacted."""

@@ -231,10 +231,8 @@ class Targets:
 
         Raises `InvalidInput`, without keys in its messages, if a model cannot be started.
         """
-        try:
+        with self.redactor().redact_errors():
             await asyncio.gather(*(target.provider.open() for target in self._all_targets()))
-        except InvalidInput as error:
-            raise self.redactor().redact_error(error) from None
 
     async def close(self) -> None:
         """Leave all shared limits and close all providers, even if closing one fails."""

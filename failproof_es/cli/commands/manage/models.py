@@ -137,7 +137,7 @@ def _entry(
 
 
 def _reachable(entry: Model) -> list[str]:
-    """The names of the models that the provider lists, with keys masked.
+    """The names of the models that the provider lists, with keys redacted.
 
     Raises `InvalidInput` if it cannot list them.
     """
@@ -154,10 +154,8 @@ def _reachable(entry: Model) -> list[str]:
         finally:
             await provider.close()
 
-    try:
+    with redactor.redact_errors():
         return [redactor.redact(name) for name in asyncio.run(list_names())]
-    except InvalidInput as error:
-        raise redactor.redact_error(error) from None
 
 
 def _installing() -> Iterator[ModelInstaller]:
