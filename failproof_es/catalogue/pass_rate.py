@@ -64,20 +64,20 @@ def build_pass_rate(sums: ClusterSums, unscored: int = 0, *, interval: bool = Tr
     which computes it, nor with `interval=False`: loading that takes a third of a second.
     """
     counted = BoundedRate(Fraction(sums.passed), sums.size, unscored)
-    says, found = describe_counts(sums.passed, sums.size), None
+    says, ends = describe_counts(sums.passed, sums.size), None
     if interval and _computes_intervals():
         from failproof_es.support.statistics import rate_of_sums
 
         rate = rate_of_sums(sums)
-        says, found = describe_rate(rate), rate.interval
+        says, ends = describe_rate(rate), rate.interval
     return PassRate(
         passed=sums.passed,
         total=sums.size,
         clusters=sums.clusters,
         rate=counted.rate,
-        low=found and found.low,
-        high=found and found.high,
-        method=found and found.method,
+        low=ends and ends.low,
+        high=ends and ends.high,
+        method=ends and ends.method,
         bounds=counted.bounds,
         says=says + describe_bounds(counted.bounds),
     )

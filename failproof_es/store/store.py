@@ -288,7 +288,8 @@ def _translate_errors(url: str) -> Iterator[None]:
             raise InvalidInput.because(
                 "permission-denied",
                 f"the database cannot be used: {reason}",
-                remedy="grant this user failproof_auditor to read the log or failproof_writer to run",
+                remedy="grant this user failproof_auditor to read the log, or failproof_writer to "
+                "run",
             ) from None
         if isinstance(error, CONTENTION):
             raise InvalidInput.because(
