@@ -61,6 +61,7 @@ _GRADING = (
 )
 _AT_ONCE = 200
 _COUNTS = ("finished", "scored", "passed")
+_PAIRED = ("compared_with", "pairs", "left_of_pairs", "right_of_pairs", "unpaired", "left_out")
 
 
 @click.command(cls=CliCommand)
@@ -90,12 +91,12 @@ def diff(left: str, right: str, output_format: Format) -> None:
     with session().open_store() as store, store.lend() as connection:
         one, other = (read_run(connection, run) for run in (left, right))
         differences = _RunDifferences(one, other)
-    if output_format is Format.TABLE:
-        differences.print()
-    elif output_format is Format.JSON:
-        print_json(differences.document(), indent=True)
-    else:
-        print_rows(differences.rows(), (), output_format)
+        if output_format is Format.TABLE:
+            differences.print()
+        elif output_format is Format.JSON:
+            print_json(differences.document(), indent=True)
+        else:
+            print_rows(differences.rows(), (), output_format)
 
 
 class _RunDifferences:
@@ -103,15 +104,7 @@ class _RunDifferences:
 
     def __init__(self, left: RecordedRun, right: RecordedRun) -> None:
         attempts = related_runs(left.connection, left.run_id).attempts
-        self.runs = {"left": left.started, "right": right.started}
-        self.sources = {"left": left.reader.source, "right": right.reader.source}
-        self.imported = {"left": left.run.imported_from, "right": right.run.imported_from}
-        self.branch = {"left": branch_of(left), "right": branch_of(right)}
-        self.carried_over = {
-            "left": left.summary.asking().carried_over,
-            "right": right.summary.asking().carried_over,
-        }
-        self.remarks = {"left": remarks_on(left), "right": remarks_on(right)}
+        self.runs = {"left": left, "right": right}
         self.same_experiment = str(right.run_id) in {attempt.run_id for attempt in attempts}
         self.configuration = configuration_differences(left.started, right.started)
         self.models = model_differences(left.run, right.run)
@@ -133,17 +126,17 @@ class _RunDifferences:
         return {
             **{
                 side: {
-                    "run_id": str(started.originator_id),
-                    "run_number": started.run_number,
-                    "name": started.name,
-                    "code_version": started.code_version,
-                    "dialect": started.dialect,
-                    "source": self.sources[side],
-                    "imported": self.imported[side],
-                    "branch": self.branch[side],
-                    "carried_over": self.carried_over[side],
+                    "run_id": str(run.run_id),
+                    "run_number": run.started.run_number,
+                    "name": run.started.name,
+                    "code_version": run.started.code_version,
+                    "dialect": run.started.dialect,
+                    "source": run.reader.source,
+                    "imported": run.run.imported_from,
+                    "branch": branch_of(run),
+                    "carried_over": run.summary.asking().carried_over,
                 }
-                for side, started in self.runs.items()
+                for side, run in self.runs.items()
             },
             "same_experiment": self.same_experiment,
             "configuration": [_value(difference) for difference in self.configuration],
@@ -165,18 +158,9 @@ class _RunDifferences:
 
     def print(self) -> None:
         """Print all differences on stdout as facts and tables."""
-        numbers = [started.run_number for started in self.runs.values()]
+        numbers = [run.started.run_number for run in self.runs.values()]
         print_facts(
-            {
-                side: ", ".join(
-                    (
-                        f"run {started.run_number} {started.name} ({started.originator_id})",
-                        *self.remarks[side],
-                        *self._carried_over(side),
-                    )
-                )
-                for side, started in self.runs.items()
-            }
+            {side: ", ".join(_describe_run(run)) for side, run in self.runs.items()}
             | {
                 "experiment": "the same"
                 if self.same_experiment
@@ -261,9 +245,13 @@ class _RunDifferences:
                 "left_out": row["left_out"],
             }
 
-    def _carried_over(self, side: str) -> Iterator[str]:
-        if count := self.carried_over[side]:
-            yield f"{plural(count, 'evaluation')} carried over"
+
+def _describe_run(run: RecordedRun) -> Iterator[str]:
+    """The run's number, name and id, then the remarks on it."""
+    yield f"run {run.started.run_number} {run.started.name} ({run.run_id})"
+    yield from remarks_on(run)
+    if count := run.summary.asking().carried_over:
+        yield f"{plural(count, 'evaluation')} carried over"
 
 
 def _grading(both: Sequence[Scores]) -> Iterator[dict[str, Any]]:
@@ -294,9 +282,8 @@ def _results(
     for model in dict.fromkeys((*one, *other)):
         row: dict[str, Any] = {"model": model}
         for side, facts in (("left", one.get(model)), ("right", other.get(model))):
-            row[f"{side}_finished"] = None if facts is None else facts.finished
-            row[f"{side}_scored"] = None if facts is None else facts.scored
-            row[f"{side}_passed"] = None if facts is None else facts.passed
+            for name in _COUNTS:
+                row[f"{side}_{name}"] = None if facts is None else getattr(facts, name)
             row[f"{side}_correct"] = None if facts is None else float(facts.accuracy_sum)
         yield row | _paired_results(both.get(model))
 
@@ -386,22 +373,18 @@ def _paired_results(both: Scores | None) -> dict[str, Any]:
 
     The counterpart is the other run's model; without one, every number is `None`.
     """
-    has_counterpart = both is not None and both.counterpart is not None
-    pairs = both.pairs if both is not None else ()
+    if both is None or both.counterpart is None:
+        return {**dict.fromkeys(_PAIRED), "unpaired": []}
     return {
-        "compared_with": both.counterpart if both is not None else None,
-        "pairs": len(pairs) if has_counterpart else None,
-        "left_of_pairs": float(sum(exact(pair.now) for pair in pairs)) if has_counterpart else None,
-        "right_of_pairs": float(sum(exact(pair.before) for pair in pairs))
-        if has_counterpart
-        else None,
+        "compared_with": both.counterpart,
+        "pairs": len(both.pairs),
+        "left_of_pairs": float(sum(exact(pair.now) for pair in both.pairs)),
+        "right_of_pairs": float(sum(exact(pair.before) for pair in both.pairs)),
         "unpaired": [
             {"why": unpaired.why, "left": unpaired.first, "right": unpaired.second}
-            for unpaired in (both.unpaired if both is not None and has_counterpart else ())
+            for unpaired in both.unpaired
         ],
-        "left_out": "; ".join(unpaired.describe() for unpaired in both.unpaired)
-        if both and has_counterpart
-        else None,
+        "left_out": "; ".join(unpaired.describe() for unpaired in both.unpaired),
     }
 
 

@@ -50,7 +50,7 @@ from failproof_es.reading.as_of import read_as_of
 from failproof_es.reading.failure_reasons import failure_reasons
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.summary_rows import describe_messages, errors_by_kind
-from failproof_es.reading.workers import RunWorker, describe_workers
+from failproof_es.reading.workers import describe_workers
 from failproof_es.support.plurals import plural
 
 _MOST_LISTED = 10
@@ -110,15 +110,7 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
         print_json(document.model_dump(mode="json"), indent=output_format is Format.JSON)
         return _say_impossible(run)
     attempts = document.attempts
-    print_facts(
-        {
-            **_for_people(run, document),
-            **_people(document),
-            **_workers_for_people(document.workers, over=run.run.ended),
-            "attempt": attempts.describe(),
-            **_ledger_for_people(document.protection, document.run_number),
-        }
-    )
+    print_facts({name: fact for name, fact in _facts(run, document).items() if fact != ""})
     for heading, related, before in (
         ("other attempts", attempts.others, attempts.others_before),
         ("runs that share many cases", attempts.overlapping, attempts.overlapping_before),
@@ -191,16 +183,16 @@ def _annotation_for_people(annotation: Annotation | None) -> dict[str, Any]:
     """The facts of a run that people gave it; empty without any."""
     if annotation is None:
         return {}
-    hidden = {"hidden": "lists leave it out; it counts as an attempt"} if annotation.hidden else {}
-    texts = {
-        "named": annotation.name,
+    return {
+        "named": annotation.name or "",
         "tags": ", ".join(annotation.tags),
-        "note": annotation.note,
+        "note": annotation.note or "",
+        "hidden": "lists leave it out; it counts as an attempt" if annotation.hidden else "",
     }
-    return {name: text for name, text in texts.items() if text} | hidden
 
 
-def _for_people(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
+def _facts(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
+    """The facts to print by name, in this order; an empty text is left out."""
     started, summary, counts = run.started, run.summary, document.counts
     versions = ", ".join(sorted(set(document.price_sources.values())))
     cost = None if summary.cost_usd is None else f"${summary.cost_usd:.4f} ({versions})"
@@ -216,26 +208,32 @@ def _for_people(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
         **_branched_for_people(document),
         "status": status if run.up_to is None else f"{status} (as of position {run.up_to})",
         "started": f"{moment(document.started_at)} UTC by {document.who} on {document.where}",
-        **({"clock": document.times_apart} if document.times_apart else {}),
-        **({"ended": f"{moment(ended)} UTC"} if ended else {}),
+        "clock": document.times_apart or "",
+        "ended": f"{moment(ended)} UTC" if ended else "",
         "version": document.code_version,
-        **({"packages": "; ".join(packages)} if (packages := describe_packages(started)) else {}),
-        **({"asked": text} if (text := describe_selection(started)) else {}),
+        "packages": "; ".join(describe_packages(started)),
+        "asked": describe_selection(started) or "",
         "models asked" if document.imported is None else "models": _describe_models(
             document.models
         ),
-        **({"judges": _describe_models(document.judges)} if document.judges else {}),
+        "judges": _describe_models(document.judges),
         "evaluations": _evaluations_for_people(summary),
-        **({"fixed outcomes": text} if (text := fixed_outcomes(run.run.validation)) else {}),
-        **_skipped_for_people(document),
+        "fixed outcomes": fixed_outcomes(run.run.validation),
+        "never planned": _skipped_for_people(document),
         "requests": f"{counts.requests}, {counts.retries} of them retries, "
         f"{counts.orphaned_requests} orphaned (no recorded outcome)",
         "failed requests": _failed_for_people(summary),
-        **({"request errors": messages} if (messages := describe_messages(summary)) else {}),
+        "request errors": describe_messages(summary),
         "tokens": f"{_format_tokens(spent.input)} in, {_format_tokens(spent.output)} out",
         "cost": cost,
-        **({"spent": text} if (text := document.spending.of_ceiling) else {}),
+        "spent": document.spending.of_ceiling or "",
         "latency": f"p50 {_ms(document.latency_p50_ms)}, p95 {_ms(document.latency_p95_ms)}",
+        "left to people": _people(document),
+        "driven by": describe_workers(document.workers, over=run.run.ended)
+        if document.workers
+        else "",
+        "attempt": document.attempts.describe(),
+        **_ledger_for_people(document.protection, document.run_number),
     }
 
 
@@ -275,36 +273,29 @@ def _imported_for_people(imported: Imported | None) -> dict[str, str]:
     if imported is None:
         return {}
     files = ", ".join(f"{file.name} ({file.bytes:,} bytes)" for file in imported.files)
-    facts = {
+    ran = f"{imported.began_at or '-'} to {imported.ended_at or '-'}"
+    unmapped = (f"{part.what} ({part.count:,}): {part.why}" for part in imported.unmapped)
+    return {
         "imported": f"{imported.says}; {imported.answers:,} answers of {files}",
         "source sha256": imported.source_sha256,
+        "source ran": ran if imported.began_at or imported.ended_at else "",
+        "not in source": plural(imported.absent, "planned evaluation") if imported.absent else "",
+        "not mapped": "; ".join(unmapped),
     }
-    if imported.began_at or imported.ended_at:
-        facts["source ran"] = f"{imported.began_at or '-'} to {imported.ended_at or '-'}"
-    if imported.absent:
-        facts["not in source"] = plural(imported.absent, "planned evaluation")
-    if imported.unmapped:
-        facts["not mapped"] = "; ".join(
-            f"{part.what} ({part.count:,}): {part.why}" for part in imported.unmapped
-        )
-    return facts
 
 
 def _branched_for_people(document: RunDocument) -> dict[str, str]:
     branch = document.branched_from
     if branch is None:
         return {}
-    facts = {
+    chosen, again = branch.chosen_by_result, branch.again
+    return {
         how_branched(branch.reuse): f"run {branch.run_number} at position {branch.position}, "
-        f"{plural(document.counts.carried_over, 'evaluation')} carried over"
+        f"{plural(document.counts.carried_over, 'evaluation')} carried over",
+        "other settings": ", ".join(f"{k} {v}" for k, v in branch.settings.items()),
+        "rates": "" if chosen is None else f"no gate judges them: {chosen}",
+        "asked again": "" if again is None else _again_for_people(branch.asked_again, again),
     }
-    if branch.settings:
-        facts["other settings"] = ", ".join(f"{k} {v}" for k, v in branch.settings.items())
-    if branch.chosen_by_result is not None:
-        facts["rates"] = f"no gate judges them: {branch.chosen_by_result}"
-    if branch.again is not None:
-        facts["asked again"] = _again_for_people(branch.asked_again, branch.again)
-    return facts
 
 
 def _again_for_people(again: Sequence[AskedAgain], what: Again) -> str:
@@ -323,11 +314,11 @@ def _again_for_people(again: Sequence[AskedAgain], what: Again) -> str:
     )
 
 
-def _skipped_for_people(document: RunDocument) -> dict[str, str]:
+def _skipped_for_people(document: RunDocument) -> str:
     if not document.skipped_defects:
-        return {}
+        return ""
     defects = f"{plural(document.skipped_defects, 'defect')} kept cases out of the plan"
-    return {"never planned": f"{defects} (`audit {document.run_number}` lists them)"}
+    return f"{defects} (`audit {document.run_number}` lists them)"
 
 
 def _ledger_for_people(status: ProtectionStatus, run_number: int) -> dict[str, Any]:
@@ -344,25 +335,14 @@ def _ledger_for_people(status: ProtectionStatus, run_number: int) -> dict[str, A
     }
 
 
-def _people(document: RunDocument) -> dict[str, str]:
-    """Numbers of the evaluations left to people, by state of review, as a fact to print.
-
-    Empty if there are none.
-    """
+def _people(document: RunDocument) -> str:
+    """Numbers of the evaluations left to people, by state of review; empty if there are none."""
     counts = Counter(document.reviews)
     if not any(counts.values()):
-        return {}
+        return ""
     statuses = describe_review_statuses(counts)
     how = f" (`failproof-es review {document.run_number}`)" if counts["awaiting"] else ""
-    return {"left to people": f"{statuses}{how}"}
-
-
-def _workers_for_people(workers: Sequence[RunWorker], *, over: bool) -> dict[str, str]:
-    """The workers that drove a run together, as a fact to print.
-
-    Empty if one process drove it alone. `over`: the run has ended.
-    """
-    return {"driven by": describe_workers(workers, over=over)} if workers else {}
+    return f"{statuses}{how}"
 
 
 def _ms(value: float | None) -> str:
