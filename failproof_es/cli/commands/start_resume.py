@@ -29,8 +29,8 @@ from failproof_es.cli.commands.several_workers import (
 )
 from failproof_es.cli.commands.validate import print_preflight
 from failproof_es.cli.progress.recorded_progress import catch_up_with
-from failproof_es.cli.progress.slow_step import slow_step
 from failproof_es.cli.progress.state import ProgressState
+from failproof_es.cli.progress.steps import slow_step
 from failproof_es.cli.starting.carrying_out import carry_out
 from failproof_es.cli.starting.drive_options import DriveOptions, drive_options
 from failproof_es.cli.starting.missing_models import install_missing

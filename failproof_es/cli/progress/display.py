@@ -9,9 +9,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from failproof_es.cli.progress.json_lines import json_line
 from failproof_es.cli.progress.state import ProgressState
@@ -38,28 +38,16 @@ LINE_ERRORS = 2
 """Most error messages in a line."""
 
 
-class Progress(Protocol):
-    """A context manager that shows a run's progress until it ends."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-
 def progress_for(
     state: ProgressState, *, quiet: bool, as_json: bool, verbose: bool = False
-) -> Progress:
+) -> AbstractContextManager[object]:
     """The display of `state` that fits stderr: a terminal, a file or a program.
 
-    `quiet` shows nothing, `verbose` every figure; `as_json` writes JSON lines.
+    It is shown within the context. `quiet` shows nothing, `verbose` every figure; `as_json` writes
+    JSON lines.
     """
     if quiet:
-        return NoProgress()
+        return nullcontext()
     if as_json:
         return LineProgress(state, json_line)
     lines = LineProgress(state, partial(plain_line, verbose=verbose))
@@ -71,16 +59,6 @@ def progress_for(
 
     console = Console(stderr=True, highlight=False)
     return lines if console.is_dumb_terminal else LiveProgress(state, console, verbose=verbose)
-
-
-class NoProgress:
-    """A progress display that shows nothing."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
 
 
 class LineProgress:

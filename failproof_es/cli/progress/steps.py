@@ -1,14 +1,14 @@
-"""Shows on stderr the step of a reading command that takes longer than two seconds."""
+"""Shows on stderr the step of a command that takes longer than two seconds."""
 
 from __future__ import annotations
 
 import threading
-from types import TracebackType
+from contextlib import AbstractContextManager, nullcontext
 from typing import Self
 
-from failproof_es.cli.progress.slow_step import SLOW_AFTER_S
 from failproof_es.cli.rendering.output import say
 
+SLOW_AFTER_S = 2.0
 EVERY_S = 5.0
 """Seconds between two lines, after the first one; three times as long if nothing has changed."""
 
@@ -19,8 +19,8 @@ class StepProgress:
     A context manager. A command shorter than `SLOW_AFTER_S` says nothing.
     """
 
-    def __init__(self) -> None:
-        self._step, self._done, self._of = "", 0, 0
+    def __init__(self, step: str = "") -> None:
+        self._step, self._done, self._of = step, 0, 0
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._say_steps, daemon=True)
 
@@ -32,12 +32,7 @@ class StepProgress:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._closed.set()
         self._thread.join()
 
@@ -50,3 +45,11 @@ class StepProgress:
             if unchanged % 3 == 0:
                 say(line)
             wait_s, said = EVERY_S, line
+
+
+def slow_step(step: str, *, quiet: bool = False) -> AbstractContextManager[object]:
+    """A context that says `step`, for example "writing the results", if it takes long.
+
+    `quiet` says nothing.
+    """
+    return nullcontext() if quiet else StepProgress(step)

@@ -26,8 +26,8 @@ from failproof_es.cli.app.run_end import (
 from failproof_es.cli.app.stopping import Drive, until_stopped
 from failproof_es.cli.progress.display import progress_for
 from failproof_es.cli.progress.recorded_progress import recorded_prices
-from failproof_es.cli.progress.slow_step import slow_step
 from failproof_es.cli.progress.state import ProgressState
+from failproof_es.cli.progress.steps import slow_step
 from failproof_es.cli.rendering.output import Format, print_json, say
 from failproof_es.cli.rendering.partial_results import PartialResultsWriter
 from failproof_es.cli.rendering.protection import print_differences

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import orjson
 import pytest
 
-from failproof_es.cli.progress import display, slow_step, steps
+from failproof_es.cli.progress import display, steps
 from failproof_es.cli.progress.display import LineProgress, plain_line
 from failproof_es.cli.progress.json_lines import json_line
 from failproof_es.cli.progress.state import ProgressState
@@ -63,13 +63,13 @@ def test_the_phase_is_that_of_the_run_itself_once_it_says_so() -> None:
 def test_a_step_is_told_only_where_it_is_slow(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with slow_step.slow_step("counting"):
+    with steps.slow_step("counting"):
         pass
-    monkeypatch.setattr(slow_step, "SLOW_AFTER_S", 0.01)
-    with slow_step.slow_step("resting", quiet=True):
+    monkeypatch.setattr(steps, "SLOW_AFTER_S", 0.01)
+    with steps.slow_step("resting", quiet=True):
         time.sleep(0.1)
     assert capsys.readouterr().err == ""
-    with slow_step.slow_step("reading"):
+    with steps.slow_step("reading"):
         deadline = time.monotonic() + 30
         said = ""
         while not said and time.monotonic() < deadline:
