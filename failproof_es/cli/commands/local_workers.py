@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 from uuid import UUID
 
 from failproof_es.cli.app.process import child_command
@@ -46,6 +47,17 @@ _MOST_READ_AFTERWARDS = 20_000
 """Most carried-over evaluations that are still read for the progress when the run is over."""
 _HEARD_OF_S = 10.0
 """Seconds without a heartbeat after which a worker counts as gone, twice its usual interval."""
+
+
+class _WorkedRun(NamedTuple):
+    """The run that the workers drive."""
+
+    run_id: UUID
+    folder: str | None
+    """The folder in which they share the results of their checks, if there is one."""
+    stop: asyncio.Event
+    """Set when each is to finish its work and leave."""
+    say: Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,24 +99,19 @@ class LocalWorkers:
         )
         try:
             with _folder_for_checks() as folder:
-                given_up = await self._run_processes(run_id, folder, stop, say)
+                given_up = await self._run_processes(_WorkedRun(run_id, folder, stop, say))
             return await self._outcome(run_id, stopped=stop.is_set(), given_up=given_up)
         finally:
             over.set()
             await telling
 
-    async def _run_processes(
-        self, run_id: UUID, folder: str | None, stop: asyncio.Event, say: Callable[[str], None]
-    ) -> str | None:
-        """Run the workers until all have left; setting `stop` lets each finish its work.
+    async def _run_processes(self, run: _WorkedRun) -> str | None:
+        """Run the workers until all have left.
 
-        They share the results of their checks in `folder`, if there is one. Returns why a worker
-        was not replaced any more, `None` if this did not happen.
+        Returns why a worker was not replaced any more, `None` if this did not happen.
         """
         numbers = range(1, self.count + 1)
-        tasks = [
-            asyncio.create_task(self._keep_worker(run_id, n, folder, stop, say)) for n in numbers
-        ]
+        tasks = [asyncio.create_task(self._keep_worker(run, number)) for number in numbers]
         try:
             given_up = await asyncio.gather(*tasks)
         finally:
@@ -113,55 +120,36 @@ class LocalWorkers:
             await asyncio.gather(*tasks, return_exceptions=True)
         return "; ".join(filter(None, given_up)) or None
 
-    async def _keep_worker(
-        self,
-        run_id: UUID,
-        number: int,
-        folder: str | None,
-        stop: asyncio.Event,
-        say: Callable[[str], None],
-    ) -> str | None:
+    async def _keep_worker(self, run: _WorkedRun, number: int) -> str | None:
         """Run one worker until it has left. A killed process is replaced, within limits.
 
-        `number` names the worker in messages; setting `stop` lets it finish its work. Returns why
-        it is not replaced any more, `None` if it left by itself or was stopped.
+        `number` names the worker in messages. Returns why it is not replaced any more, `None` if it
+        left by itself or was stopped.
         """
         deaths = 0
-        while not stop.is_set():
+        while not run.stop.is_set():
             began = time.monotonic()
-            code = await self._run_process(run_id, number, folder, stop, say)
-            if code >= 0 or stop.is_set():
+            code = await self._run_process(run, number)
+            if code >= 0 or run.stop.is_set():
                 return None
             deaths = 1 if time.monotonic() - began >= LIVED_S else deaths + 1
             killer = _signal_name(-code)
             wait_s = replacement_wait_s(deaths)
             if wait_s is None:
-                say(f"worker {number} was killed by {killer} again: it is replaced no more")
+                run.say(f"worker {number} was killed by {killer} again: it is replaced no more")
                 return f"worker {number} was killed {deaths} times in a row, last by {killer}"
-            say(f"worker {number} was killed by {killer}; it is replaced in {wait_s:g} s")
-            with suppress(TimeoutError):
-                async with asyncio.timeout(wait_s):
-                    await stop.wait()
-            if not await RetryingReader(self.store).read(is_open, run_id):
+            run.say(f"worker {number} was killed by {killer}; it is replaced in {wait_s:g} s")
+            await _wait_for(run.stop, wait_s)
+            if not await RetryingReader(self.store).read(is_open, run.run_id):
                 return None  # other workers have ended or paused it
         return None
 
-    async def _run_process(
-        self,
-        run_id: UUID,
-        number: int,
-        folder: str | None,
-        stop: asyncio.Event,
-        say: Callable[[str], None],
-    ) -> int:
-        """Run one worker process until it ends; return its exit code, negative for a signal.
-
-        Setting `stop` lets it finish its work.
-        """
-        process = await self._begin_process(run_id, folder)
+    async def _run_process(self, run: _WorkedRun, number: int) -> int:
+        """Run one worker process until it ends; return its exit code, negative for a signal."""
+        process = await self._begin_process(run.run_id, run.folder)
         self._own.add(process.pid)
-        telling = asyncio.create_task(_forward_messages(process, f"worker {number}", say))
-        stopping = asyncio.create_task(_terminate(process, stop))
+        telling = asyncio.create_task(_forward_messages(process, f"worker {number}", run.say))
+        stopping = asyncio.create_task(_terminate(process, run.stop))
         try:
             code = await process.wait()
             await telling
@@ -244,9 +232,7 @@ class LocalWorkers:
                 continue
             if last:
                 return
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_EVERY_S):
-                    await over.wait()
+            await _wait_for(over, _LOOK_EVERY_S)
 
 
 @contextmanager
@@ -309,6 +295,13 @@ def _driven_elsewhere(connection: Connection, run_id: UUID, own: Collection[int]
         and not (worker.shards and dead.issuperset(worker.shards))
         for worker in list_workers(connection)
     )
+
+
+async def _wait_for(event: asyncio.Event, seconds: float) -> None:
+    """Wait until the event is set, at most so long."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
 
 
 async def _terminate(process: asyncio.subprocess.Process, stop: asyncio.Event) -> None:
