@@ -332,9 +332,21 @@ def _print_records(
         console.print()
 
 
-def print_facts(facts: dict[str, Any]) -> None:
-    """Print values by name on stdout, one below the other, `-` for `None`."""
-    stdout_console().print(_labelled_texts([(name, cell(value)) for name, value in facts.items()]))
+def print_facts(
+    facts: dict[str, Any],
+    output_format: Format = Format.TABLE,
+    *,
+    for_people: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+) -> None:
+    """Print values by name on stdout: one below the other, `-` for `None`, or as one JSON object.
+
+    `for_people` makes the values that are not printed as JSON.
+    """
+    if output_format is Format.TABLE:
+        texts = [(name, cell(value)) for name, value in for_people(facts).items()]
+        stdout_console().print(_labelled_texts(texts))
+    else:
+        print_json(facts, indent=output_format is Format.JSON)
 
 
 def stdout_console() -> Console:

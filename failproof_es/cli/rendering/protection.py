@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from failproof_es.cli.rendering.output import say
+from failproof_es.cli.rendering.output import Format, print_facts, say
 from failproof_es.store.schema.definitions import differences
 from failproof_es.store.schema.installation import SchemaState
 from failproof_es.store.schema.protection_layers import Layer, missing_layers
@@ -58,7 +58,26 @@ def print_differences(deviations: Iterable[str]) -> None:
         say(f"not as installed: {one_line(what)}")
 
 
-def for_people(facts: dict[str, Any]) -> dict[str, Any]:
+def print_protection(
+    facts: dict[str, Any],
+    missing: Sequence[Layer],
+    output_format: Format,
+    *,
+    not_permitted: Sequence[str] = (),
+) -> None:
+    """Print facts on stdout, those of `protection` among them, and the defects on stderr.
+
+    `missing` are the missing layers, `not_permitted` the changes that the server refused.
+    """
+    print_facts(facts, output_format, for_people=_for_people)
+    if output_format is Format.TABLE:
+        for problem in not_permitted:
+            say(f"not permitted: {problem}")
+        print_missing_layers(missing)
+        print_differences(facts.get("not_as_installed", ()))
+
+
+def _for_people(facts: dict[str, Any]) -> dict[str, Any]:
     """The facts of `protection` for a table.
 
     The missing layers become their names, the objects not as installed their number.

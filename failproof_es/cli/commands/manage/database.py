@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -18,13 +18,8 @@ from failproof_es.cli.app.chosen_run import say_left_out
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliGroup, session
 from failproof_es.cli.app.usage import WrongUsage
-from failproof_es.cli.rendering.output import Format, format_option, print_facts, print_json, say
-from failproof_es.cli.rendering.protection import (
-    for_people,
-    print_differences,
-    print_missing_layers,
-    protection,
-)
+from failproof_es.cli.rendering.output import Format, format_option, say
+from failproof_es.cli.rendering.protection import print_protection, protection
 from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect, parameters_of
 from failproof_es.store.embedded.server import EmbeddedServer
@@ -42,16 +37,14 @@ _ADMINISTRATOR = (
 _NO_ADMINISTRATOR = (
     "you are failproof_auditor, who may read everything. To be the server's superuser add --insist"
 )
-_ROLES = ("auditor", "writer", "projector", "administrator")
 
 
-def _as_option(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    return click.option(
-        "--as",
-        "role",
-        type=click.Choice(_ROLES),
-        help=f"As whom, on the embedded server.  [default: {default}]",
-    )
+_as_option = click.option(
+    "--as",
+    "role",
+    type=click.Choice(("auditor", "writer", "projector", "administrator")),
+    help="As whom, on the embedded server.  [default: auditor]",
+)
 
 
 @click.group(cls=CliGroup)
@@ -87,14 +80,7 @@ def init(output_format: Format) -> None:
     facts, missing = protection(store)
     applied = [f"{migration.number:04}_{migration.name}" for migration in done.migrations]
     facts = {**facts, "migrations": applied, "problems": list(done.problems)}
-    if output_format is Format.TABLE:
-        print_facts(for_people(facts))
-        for problem in done.problems:
-            say(f"not permitted: {problem}")
-        print_missing_layers(missing)
-        print_differences(facts.get("not_as_installed", ()))
-    else:
-        print_json(facts, indent=output_format is Format.JSON)
+    print_protection(facts, missing, output_format, not_permitted=done.problems)
 
 
 @db.command("stop")
@@ -118,18 +104,13 @@ def status(output_format: Format) -> None:
     if facts["running"]:
         protection_facts, missing = protection(Store.reach(external))
         facts |= protection_facts
-    if output_format is Format.TABLE:
-        print_facts(for_people(facts))
-        print_missing_layers(missing)
-        print_differences(facts.get("not_as_installed", ()))
-    else:
-        print_json(facts, indent=output_format is Format.JSON)
+    print_protection(facts, missing, output_format)
     if "error" in facts or not facts["running"]:
         click.get_current_context().exit(ExitCode.FAILED)
 
 
 @db.command()
-@_as_option("auditor")
+@_as_option
 def url(role: str | None) -> None:
     """Print the database's URL for `psql` and other tools, with secrets as `***`.
 
@@ -141,7 +122,7 @@ def url(role: str | None) -> None:
 
 @db.command()
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- PSQL_ARGUMENTS...]")
-@_as_option("auditor")
+@_as_option
 @click.option("--insist", is_flag=True, help="Be the administrator with --as administrator.")
 def shell(arguments: tuple[str, ...], role: str | None, insist: bool) -> None:
     """Open `psql` on the database. The view failproof.readable_log is made for reading.

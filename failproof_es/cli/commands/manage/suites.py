@@ -39,6 +39,14 @@ _TITLES = ("title", "prompt", "content", "question")
 _TITLE_WIDTH = 60
 
 
+_paths = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+_dialect = click.option(
+    "--dialect",
+    metavar="NAME",
+    help="Read the files as this dialect. Without it, the content decides.",
+)
+
+
 @click.group(cls=CliGroup)
 def suites() -> None:
     """Create, check and list suites of cases."""
@@ -81,12 +89,8 @@ def new(file: Path, dialect: str) -> None:
 
 
 @suites.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option(
-    "--dialect",
-    metavar="NAME",
-    help="Read the files as this dialect. Without it, the content decides.",
-)
+@_paths
+@_dialect
 @format_option()
 def validate(paths: tuple[str, ...], dialect: str | None, output_format: Format) -> None:
     """Check case files. Each PATH is a file, a folder or a glob.
@@ -113,12 +117,8 @@ def validate(paths: tuple[str, ...], dialect: str | None, output_format: Format)
 
 
 @suites.command("list")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option(
-    "--dialect",
-    metavar="NAME",
-    help="Read the files as this dialect. Without it, the content decides.",
-)
+@_paths
+@_dialect
 @format_option()
 def list_(paths: tuple[str, ...], dialect: str | None, output_format: Format) -> None:
     """List the cases of files: id, title, category, severity and tags of each.

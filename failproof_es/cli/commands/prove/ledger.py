@@ -45,7 +45,6 @@ from failproof_es.cli.rendering.output import (
     Format,
     format_option,
     print_facts,
-    print_json,
     say,
     write_file,
 )
@@ -83,10 +82,7 @@ def key(output: Path | None, output_format: Format) -> None:
     if output is not None:
         write_file(output, [f"{public}\n".encode()])
     facts = {"origin": origin, "public_key": str(public), "key_file": str(key_path(origin))}
-    if output_format is Format.TABLE:
-        print_facts(facts)
-    else:
-        print_json(facts, indent=output_format is Format.JSON)
+    print_facts(facts, output_format)
 
 
 @ledger.command()

@@ -12,7 +12,7 @@ from failproof_es.assurance.repair import repair as begin_repair
 from failproof_es.assurance.signing.checkpoint_signer import sign_and_keep_checkpoint
 from failproof_es.assurance.signing.signing_key import KEY_FILE, own_file, public_path
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.rendering.output import Format, format_option, print_facts, print_json, say
+from failproof_es.cli.rendering.output import Format, format_option, print_facts, say
 from failproof_es.engine.identity import current_host, current_user
 
 
@@ -58,10 +58,7 @@ def repair(reason: str, force: bool, without_old_key: bool, output_format: Forma
             )
         else:
             facts["signed"] = sign_and_keep_checkpoint(connection).size
-    if output_format is Format.TABLE:
-        print_facts(facts)
-    else:
-        print_json(facts, indent=output_format is Format.JSON)
+    print_facts(facts, output_format)
     say(
         f"Give {public_path(key_file)} to everyone who verifies this log, and a new checkpoint to "
         "everyone who keeps one. A witness starts again with an empty --seen. Old checkpoints "
