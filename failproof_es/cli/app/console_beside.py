@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from failproof_es.cli.app.browser import open_page
+from failproof_es.cli.app.options import all_of
 from failproof_es.cli.app.process import termination_signals
 from failproof_es.cli.rendering.output import say
 
@@ -23,32 +24,28 @@ HOW_TO_SHOW_IT = "in a browser add ?token=TOKEN once; programs send `Authorizati
 PORT_OPTION = "--console-port"
 
 
-def console_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator that gives a command `--console`, `--console-port` and `--open`.
-
-    The command receives `console: bool`, `console_port: int | None` and `open_it: bool`.
-    """
-    browser = click.option(
-        "--open",
-        "open_it",
-        is_flag=True,
-        help="Open the run's page in a browser: the same as --console, and the browser shows the "
-        "run while it goes on.",
-    )
-    port = click.option(
-        PORT_OPTION,
-        type=click.IntRange(min=1, max=65535),
-        metavar="N",
-        help="With --console: listen on this port.  [default: any free one]",
-    )
-    flag = click.option(
+console_options = all_of(
+    click.option(
         "--console",
         is_flag=True,
         help="Serve the console meanwhile, on this machine alone, in a process of its own, and "
         "print the address of the run's page. At a terminal it stays open after the run until "
         "Ctrl-C; elsewhere, and with --quiet or --json, it ends with the run.",
-    )
-    return flag(port(browser(command)))
+    ),
+    click.option(
+        PORT_OPTION,
+        type=click.IntRange(min=1, max=65535),
+        metavar="N",
+        help="With --console: listen on this port.  [default: any free one]",
+    ),
+    click.option(
+        "--open",
+        "open_it",
+        is_flag=True,
+        help="Open the run's page in a browser: the same as --console, and the browser shows the "
+        "run while it goes on.",
+    ),
+)
 
 
 class RunConsole:

@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from failproof_es.dialects.protocol import TakesADialect
-from failproof_es.dialects.registry import default_dialect
+if TYPE_CHECKING:
+    from failproof_es.dialects.protocol import TakesADialect
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 MODEL_OPTIONS = {"base_url": "--base-url", "api_key_env": "--api-key-env", "options": "--option"}
 """Options of `init` and `models` that set a field of a model, by field."""
 
+
+def all_of(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """A decorator that gives a command all these options, in this order."""
+
+    def decorate(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+base_url_option = click.option(
+    "--base-url", metavar="URL", help="The model's server, as in a configuration."
+)
+key_variable_option = click.option(
+    "--api-key-env", metavar="VARIABLE", help="The environment variable that holds the key."
+)
+provider_options_option = click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option of the provider, such as region=us-east-1. May be repeated.",
+)
 settings_option = click.option(
     "--set",
     "settings",
@@ -61,4 +88,6 @@ class DialectOption(click.Option):
 
     def get_default(self, ctx: click.Context, call: bool = True) -> Any:
         """The default, looked up only when the command runs or shows its help."""
+        from failproof_es.dialects.registry import default_dialect
+
         return cast("Any", default_dialect(self._command))

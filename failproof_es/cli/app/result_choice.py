@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
+from failproof_es.cli.app.options import all_of
 from failproof_es.problems import Problems
 from failproof_es.reading.condition_names import unknown_names
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.result_conditions import Conditions
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-_OPTIONS = (
+choice_options = all_of(
     click.option("--suite", "suites", multiple=True, metavar="ID", help="Only this suite."),
     click.option("--model", "models", multiple=True, metavar="KEY", help="Only this model."),
     click.option(
@@ -29,17 +28,11 @@ _OPTIONS = (
         help="Only this severity; `S0` is `critical`, too.",
     ),
 )
+"""Several options of one kind are alternatives."""
 _NAMED = {
     "suite": "suites", "model": "models", "case": "cases", "tag": "tags", "severity": "severities",
 }  # fmt: skip
 """By the name of a condition, the option that gives its names."""
-
-
-def choice_options(command: _Command) -> _Command:
-    """Add the options; several of one kind are alternatives."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 def named_conditions(options: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:

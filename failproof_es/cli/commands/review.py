@@ -15,6 +15,7 @@ from failproof_es.cli.app.chosen_run import print_left_out, read_run, say_left_o
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.following import exit_if_changed, signed_and_followed
 from failproof_es.cli.app.input_files import read_file
+from failproof_es.cli.app.options import all_of
 from failproof_es.cli.app.program import CliCommand, CliGroup, session
 from failproof_es.cli.app.result_choice import choice_options
 from failproof_es.cli.app.usage import WrongUsage
@@ -88,24 +89,28 @@ def _reviewer(_: click.Context, parameter: click.Parameter, value: str | None) -
 reviewer_option = click.option(
     "--reviewer", metavar="NAME", callback=_reviewer, help="Who reviews.  [default: you]"
 )
-only_option = click.option(
-    "--only",
-    type=click.Choice(["all", "failures", "unscored", "disagreements"]),
-    default="all",
-    show_default=True,
-    help="failures: scored and not passed. unscored: abandoned. disagreements: those that `review "
-    "disagreements` lists. all: everything finished.",
-)
-again_option = click.option(
-    "--again",
-    is_flag=True,
-    help="Also show what this reviewer has reviewed. The later verdict counts.",
-)
-unblind_option = click.option(
-    "--unblind",
-    is_flag=True,
-    help="Show the engine's result. Each verdict then records that the reviewer was not blind. "
-    "--only failures does the same.",
+choosing_options = all_of(
+    reviewer_option,
+    click.option(
+        "--only",
+        type=click.Choice(["all", "failures", "unscored", "disagreements"]),
+        default="all",
+        show_default=True,
+        help="failures: scored and not passed. unscored: abandoned. disagreements: those that "
+        "`review disagreements` lists. all: everything finished.",
+    ),
+    choice_options,
+    click.option(
+        "--again",
+        is_flag=True,
+        help="Also show what this reviewer has reviewed. The later verdict counts.",
+    ),
+    click.option(
+        "--unblind",
+        is_flag=True,
+        help="Show the engine's result. Each verdict then records that the reviewer was not blind. "
+        "--only failures does the same.",
+    ),
 )
 
 
@@ -120,11 +125,7 @@ def review() -> None:
 
 @review.command(_DEFAULT, cls=CliCommand)
 @click.argument("run")
-@reviewer_option
-@only_option
-@choice_options
-@again_option
-@unblind_option
+@choosing_options
 def run_(run: str, reviewer: str, only: Choice, again: bool, unblind: bool, **options: Any) -> None:
     """Review the evaluations of RUN one after the other.
 
@@ -171,11 +172,7 @@ def run_(run: str, reviewer: str, only: Choice, again: bool, unblind: bool, **op
 @review.command(cls=CliCommand)
 @click.argument("run")
 @click.argument("file", type=click.Path(path_type=Path))
-@reviewer_option
-@only_option
-@choice_options
-@again_option
-@unblind_option
+@choosing_options
 def export(
     run: str, file: Path, reviewer: str, only: Choice, again: bool, unblind: bool, **options: Any
 ) -> None:

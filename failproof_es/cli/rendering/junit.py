@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
@@ -13,18 +12,12 @@ from failproof_es.exports.junit import junit
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.store import Store
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def junit_option(command: F) -> F:
-    """A decorator that gives a command `--junit`; the command receives `junit: Path | None`."""
-    return click.option(
-        "--junit",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Also write the results to FILE as JUnit XML. An evaluation "
-        "without a score is an error.",
-    )(command)
+junit_option = click.option(
+    "--junit",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also write the results to FILE as JUnit XML. An evaluation without a score is an error.",
+)
 
 
 def write_junit(store: Store, runs: Sequence[RecordedRun], path: Path) -> None:

@@ -11,13 +11,14 @@ from typing import Any
 import click
 
 from failproof_es.cli.app.console_beside import PORT_OPTION, console_options
+from failproof_es.cli.app.options import all_of
 from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.junit import junit_option
 from failproof_es.cli.rendering.output import Format, format_option
 from failproof_es.cli.starting.telemetry_beside import collector_of, telemetry_options
 from failproof_es.support import extras
 
-_OPTIONS = (
+_options = all_of(
     click.option(
         "--workers",
         type=click.IntRange(min=1, max=256),
@@ -104,7 +105,4 @@ def drive_options(command: Callable[..., Any]) -> Callable[..., Any]:
         own = {option.name: values.pop(option.name) for option in fields(DriveOptions)}
         return command(*arguments, options=DriveOptions(**own).checked(), **values)
 
-    decorated: Callable[..., Any] = with_options
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+    return _options(with_options)

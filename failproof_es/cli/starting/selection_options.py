@@ -9,7 +9,9 @@ from typing import Any
 import click
 import orjson
 
-_OPTIONS = (
+from failproof_es.cli.app.options import all_of
+
+_options = all_of(
     click.option(
         "--limit",
         type=click.IntRange(min=1),
@@ -49,17 +51,17 @@ _OPTIONS = (
         help="Ask only the model with this key, or those that a glob fits: with --only failed:RUN "
         "the cases that these models failed. May be repeated.",
     ),
-)
-_REUSE = click.option(
-    "--reuse",
-    metavar="RUN",
-    help="Carry over from RUN what it scored with the very same requests, byte for byte.",
-)
-_UNLISTED = click.option(
-    "--allow-unlisted",
-    is_flag=True,
-    default=None,
-    help="Ask a model also if its server lists its models and this one is not among them.",
+    click.option(
+        "--reuse",
+        metavar="RUN",
+        help="Carry over from RUN what it scored with the very same requests, byte for byte.",
+    ),
+    click.option(
+        "--allow-unlisted",
+        is_flag=True,
+        default=None,
+        help="Ask a model also if its server lists its models and this one is not among them.",
+    ),
 )
 _PATHS = {
     "allow_unlisted": "execution.allow_unlisted",
@@ -83,10 +85,7 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
         selection = {name: options.pop(name) for name in _PATHS}
         return command(*arguments, settings=(*settings, *as_settings(selection)), **options)
 
-    decorated: Callable[..., Any] = with_settings
-    for option in (_UNLISTED, _REUSE, *reversed(_OPTIONS)):
-        decorated = option(decorated)
-    return decorated
+    return _options(with_settings)
 
 
 def as_settings(selection: dict[str, Any]) -> Iterator[str]:

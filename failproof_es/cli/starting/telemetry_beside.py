@@ -9,11 +9,12 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
 
+from failproof_es.cli.app.options import all_of
 from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import say
 from failproof_es.problems import InvalidInput
@@ -35,24 +36,20 @@ HEADERS = (
 _DISABLED, _PROTOCOL = "OTEL_SDK_DISABLED", "OTEL_EXPORTER_OTLP_PROTOCOL"
 
 
-def telemetry_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator that gives a command `--otlp` and `--otel-content`.
-
-    The command receives `otlp: str | None` and `otel_content: bool`.
-    """
-    content = click.option(
-        "--otel-content",
-        is_flag=True,
-        help="With --otlp: send prompts, answers and reasons, too.",
-    )
-    endpoint = click.option(
+telemetry_options = all_of(
+    click.option(
         "--otlp",
         metavar="URL",
         help="Send OpenTelemetry spans and evaluation results to this collector while the run "
         "goes, by a process of its own. Its headers come from OTEL_EXPORTER_OTLP_HEADERS.  "
         f"[default: ${ENDPOINT}, else none]",
-    )
-    return endpoint(content(command))
+    ),
+    click.option(
+        "--otel-content",
+        is_flag=True,
+        help="With --otlp: send prompts, answers and reasons, too.",
+    ),
+)
 
 
 def collector_of(otlp: str | None, otel_content: bool, *, detach: bool) -> str | None:

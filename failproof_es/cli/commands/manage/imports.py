@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from failproof_es.cli.app.option_values import check_key_variable, read_assignments
+from failproof_es.cli.app.options import base_url_option, key_variable_option
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.commands.manage.recorded_runs import import_recorded_run, is_recorded_run
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
@@ -56,12 +57,8 @@ _LONGEST = 300
 @click.option("--name", metavar="NAME", help="The name of the suite and of its runs.")
 @click.option("--provider", metavar="NAME", help="For the configuration: the model's provider.")
 @click.option("--model", metavar="NAME", help="For the configuration: the model's exact name.")
-@click.option("--base-url", metavar="URL", help="For the configuration: the model's server.")
-@click.option(
-    "--api-key-env",
-    metavar="VARIABLE",
-    help="For the configuration: the environment variable that holds the key.",
-)
+@base_url_option
+@key_variable_option
 @click.option("--strict", is_flag=True, help="Write nothing if anything is not mapped; exit 2.")
 @click.option(
     "--force",

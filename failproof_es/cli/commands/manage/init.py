@@ -16,7 +16,12 @@ from failproof_es.cli.app.option_values import (
     is_variable,
     read_assignments,
 )
-from failproof_es.cli.app.options import MODEL_OPTIONS
+from failproof_es.cli.app.options import (
+    MODEL_OPTIONS,
+    base_url_option,
+    key_variable_option,
+    provider_options_option,
+)
 from failproof_es.cli.app.process import at_a_terminal
 from failproof_es.cli.app.program import CliCommand
 from failproof_es.cli.rendering.output import say, write_file
@@ -44,17 +49,9 @@ _DEFAULTS = {"name": "my-evaluation", "provider": "local", "suite": "failproof",
 @click.option("--name", metavar="NAME", help="The name of the run and of its suite.")
 @click.option("--provider", metavar="NAME", help="Who answers: local, openai, ...")
 @click.option("--model", metavar="NAME", help="The exact name of the model.")
-@click.option("--base-url", metavar="URL", help="The model's server.")
-@click.option(
-    "--api-key-env", metavar="VARIABLE", help="The environment variable that holds the key."
-)
-@click.option(
-    "--option",
-    "options",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="An option of the provider, such as region=us-east-1. May be repeated.",
-)
+@base_url_option
+@key_variable_option
+@provider_options_option
 @click.option("--suite", metavar="DIALECT", help="What the cases are written in.")
 @click.option("--ci", metavar="SYSTEM", help="github, gitlab or none.")
 @click.option(

@@ -11,7 +11,13 @@ import click
 from pydantic import ValidationError
 
 from failproof_es.cli.app.option_values import read_assignments
-from failproof_es.cli.app.options import MODEL_OPTIONS, allow_option
+from failproof_es.cli.app.options import (
+    MODEL_OPTIONS,
+    allow_option,
+    base_url_option,
+    key_variable_option,
+    provider_options_option,
+)
 from failproof_es.cli.app.program import CliGroup
 from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import (
@@ -44,17 +50,9 @@ _TIMEOUT_MS = 10_000
 @click.group(cls=CliGroup, invoke_without_command=True)
 @click.pass_context
 @click.option("--provider", metavar="NAME", help="List the models that its key can reach.")
-@click.option("--base-url", metavar="URL", help="The provider's server, as in a configuration.")
-@click.option(
-    "--api-key-env", metavar="VARIABLE", help="The environment variable that holds the key."
-)
-@click.option(
-    "--option",
-    "options",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="One of the provider's `options`, such as region=us-east-1.",
-)
+@base_url_option
+@key_variable_option
+@provider_options_option
 @allow_option
 @format_option()
 def models(
