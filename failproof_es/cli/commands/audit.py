@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import chain
 from operator import attrgetter
@@ -13,7 +12,6 @@ from typing import Any
 from uuid import UUID
 
 import click
-import orjson
 
 from failproof_es.cli.app.chosen_run import print_left_out, say_archived, say_left_out, say_warning
 from failproof_es.cli.app.errors import ExitCode
@@ -122,20 +120,12 @@ def audit(
         if digest is not None:
             records = iter(_require_recorded(records, digest))
         rows = AuditRows(connection)
-        if output_format is Format.TABLE:
-            print_rows(map(rows.row, records), columns, output_format)
-        else:
-            document = AuditRecord.document if only is None else rows.document
-            _print_lines(map(document, records))
+        as_json = AuditRecord.document if only is None else rows.document
+        row_of = rows.row if output_format is Format.TABLE else as_json
+        print_rows(map(row_of, records), columns, output_format)
         if run_id is not None and not archives:  # it may have been archived meanwhile
             archives = say_archived(connection, run_id)
         print_left_out(archives, output_format)
-
-
-def _print_lines(documents: Iterable[dict[str, Any]]) -> None:
-    for document in documents:
-        sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_UTC_Z) + b"\n")
-    sys.stdout.buffer.flush()
 
 
 def _require_recorded(records: Iterable[AuditRecord], digest: str) -> list[AuditRecord]:
@@ -210,15 +200,22 @@ def _run_id(connection: Connection, run: str) -> UUID:
     return resolve_run(connection, run)
 
 
-def _records(connection: Connection, run_id: UUID) -> Iterator[AuditRecord]:
-    topics = sorted(AuditTrail.topics)
-    reviews = review_rows(connection, run_id)
+def _merged_events(
+    connection: Connection,
+    run_id: UUID,
+    others: Iterable[RecordedEvent] = (),
+    topics: Sequence[str] = (),
+) -> Iterator[RecordedEvent]:
+    """The events of the run, of operations on it, its reviews and `others`, in the log's order."""
     operations = list(find(connection, stream_id=operations_id(run_id), topics=topics))
+    reviews = review_rows(connection, run_id)
     own = find(connection, run_id=run_id, topics=topics)
-    for row in merge(own, operations, reviews, key=attrgetter("position")):
-        record = audit_record(_fact(row))
-        if record is not None:
-            yield record
+    return merge(own, operations, reviews, others, key=attrgetter("position"))
+
+
+def _records(connection: Connection, run_id: UUID) -> Iterator[AuditRecord]:
+    rows = _merged_events(connection, run_id, topics=sorted(AuditTrail.topics))
+    return filter(None, map(audit_record, map(_fact, rows)))
 
 
 def _every_record(connection: Connection, run_id: UUID) -> Iterator[AuditRecord]:
@@ -231,11 +228,7 @@ def _every_record(connection: Connection, run_id: UUID) -> Iterator[AuditRecord]
         for row in find(connection, run_id=run_id, topics=[CasesPlanned.__name__])
         for digest in row.payload()["digests"]
     ]
-    operations = list(find(connection, stream_id=operations_id(run_id)))
-    reviews = review_rows(connection, run_id)
-    prompts = iterate_streams(connection, planned)
-    own = find(connection, run_id=run_id)
-    for row in merge(own, operations, reviews, prompts, key=attrgetter("position")):
+    for row in _merged_events(connection, run_id, iterate_streams(connection, planned)):
         record = log_record(_fact(row))
         yield record._replace(test_run_id=record.test_run_id or str(run_id))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -28,6 +28,7 @@ from failproof_es.store.reading.reader import (
     read_streams,
     resolve_run,
 )
+from failproof_es.support.timestamps import utc_text
 
 _MOST_STREAMS = 500
 """Number of evaluations whose last bodies are held."""
@@ -108,8 +109,8 @@ class _SentRequests:
         started = self._run(row.run_id)
         return {
             "position": row.position,
-            "sent_at": request.timestamp.astimezone(UTC).isoformat().replace("+00:00", "Z"),
-            "recorded_at": row.recorded_at.astimezone(UTC).isoformat().replace("+00:00", "Z"),
+            "sent_at": utc_text(request.timestamp),
+            "recorded_at": utc_text(row.recorded_at),
             "run_number": started.get("run_number"),
             "who": started.get("who"),
             "where": started.get("where"),

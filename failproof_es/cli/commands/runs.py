@@ -28,7 +28,7 @@ from failproof_es.engine.related_runs.attempts import GATES
 from failproof_es.engine.workers.presence import list_holders, undriven_runs
 from failproof_es.reading.listed_runs import ListedRun, list_runs
 from failproof_es.reading.recorded_run import reader_for
-from failproof_es.reading.result_reader import ResultReader, RunFilter
+from failproof_es.reading.result_reader import RunFilter
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support.percentages import percent, percent_range
 from failproof_es.support.plurals import plural
@@ -135,13 +135,16 @@ def runs(
     """
     problems: list[str] = []
     with session().open_store() as store, store.lend() as connection:
-        page = _NewestRuns(None if everything else limit, before, only_unscored=unscored)
         which = RunFilter(tag=tag, hidden=None if hidden else False)
         reader = reader_for(connection)
         say_warning(reader)
         holders = list_holders(connection)
-        listed = _collect_problems(page.read(connection, reader, which), problems)
-        rows = _with_drivers(connection, listed, holders)
+        most = None if everything or unscored else limit + 1  # one more: is there a next page?
+        listed = list_runs(connection, reader, limit=most, before=before, which=which)
+        if unscored:
+            listed = (run for run in listed if not run.is_scored)
+        page = islice(listed, None if everything else limit)
+        rows = _with_drivers(connection, _collect_problems(map(_row, page), problems), holders)
         if output_format is Format.TABLE:
             extra = (*(_MISSING if unscored else ()), *((_WORKERS,) if holders else ()))
             columns = (*TABLE_COLUMNS[:-1], *extra, TABLE_COLUMNS[-1])
@@ -155,8 +158,8 @@ def runs(
         if output_format is not Format.TABLE:
             objects = chain(rows, left_out_rows([], left_out))
             print_rows(objects, TABLE_COLUMNS, output_format)
-        if page.next_before is not None:
-            say_next_page("older runs", before=page.next_before)
+        if (older := next(listed, None)) is not None:
+            say_next_page("older runs", before=older.run_number + 1)
     for problem in problems:
         say(f"error: the record of {problem}. `failproof-es verify` says whether it was changed.")
     if problems:
@@ -195,36 +198,6 @@ def _collect_problems(
             defect = one_line(row["problem"].rstrip("."))
             problems.append(f"run {row['run_number']} is not as the engine writes it: {defect}")
         yield row
-
-
-class _NewestRuns:
-    """A page of the list: the newest runs with a number below `before`, at most `limit`.
-
-    `None` as `before` begins with the newest run, as `limit` lists all.
-    """
-
-    def __init__(
-        self, limit: int | None, before: int | None, *, only_unscored: bool = False
-    ) -> None:
-        self._limit, self._before, self._only_unscored = limit, before, only_unscored
-        self.next_before: int | None = None
-        """The `before` of the next page, set once this one is read; `None` without a next page."""
-
-    def read(
-        self, connection: Connection, reader: ResultReader, which: RunFilter
-    ) -> Iterator[dict[str, Any]]:
-        """The rows to print, newest run first. Sets `next_before` when it is exhausted."""
-        limit = None if self._limit is None or self._only_unscored else self._limit + 1
-        last = None
-        listed = list_runs(connection, reader, limit=limit, before=self._before, which=which)
-        if self._only_unscored:
-            listed = (run for run in listed if not run.is_scored)
-        for n, row in enumerate(map(_row, listed)):
-            if n == self._limit:
-                self.next_before = last
-                return
-            last = row["run_number"]
-            yield row
 
 
 def _row(run: ListedRun) -> dict[str, Any]:

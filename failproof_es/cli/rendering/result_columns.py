@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
 from failproof_es.catalogue.result import RecordedResult
 from failproof_es.cli.rendering.output import Column
 from failproof_es.core.people import describe_outcome
-from failproof_es.problems import InvalidInput, Problem
+from failproof_es.problems import InvalidInput
 from failproof_es.reading.sorted_results import SortKey
 from failproof_es.support.class_words import class_word
 from failproof_es.support.columns import RelationColumn, columns_of
@@ -69,9 +68,8 @@ def named_order(text: str) -> ResultOrder:
     _require_column(name, "--sort")
     if COLUMNS[name].kind == "numbers":
         message = f"results cannot be sorted by {name!r}, which is several numbers"
-        raise InvalidInput(
-            [Problem("invalid-option", message, field="--sort", remedy="sort by `accuracy`")]
-        )
+        remedy = "sort by `accuracy`"
+        raise InvalidInput.because("invalid-option", message, field="--sort", remedy=remedy)
     return ResultOrder(name, text.startswith("-"))
 
 
@@ -104,7 +102,7 @@ def cells_of(result: RecordedResult, names: Sequence[str]) -> dict[str, Any]:
 
 
 def json_of(result: RecordedResult, names: Sequence[str]) -> dict[str, Any]:
-    """The values as JSON by column, whole."""
+    """The values for JSON by column, whole."""
     return {name: _json(getattr(result, COLUMNS[name].attribute)) for name in names}
 
 
@@ -116,7 +114,7 @@ def _short_name(name: str) -> str:
 def _require_column(name: str, option: str) -> None:
     if name not in COLUMNS:
         message, remedy = f"results have no column {name!r}", f"name some of: {', '.join(COLUMNS)}"
-        raise InvalidInput([Problem("unknown-column", message, field=option, remedy=remedy)])
+        raise InvalidInput.because("unknown-column", message, field=option, remedy=remedy)
 
 
 def _cell(value: Any) -> Any:
@@ -135,13 +133,9 @@ def _cell(value: Any) -> Any:
 
 def _json(value: Any) -> Any:
     match value:
-        case tuple():
-            return list(value)
         case Mapping():
             return dict(value)
         case Decimal():
             return float(value)
-        case UUID():
-            return str(value)
         case _:
             return value

@@ -11,7 +11,7 @@ from failproof_es.catalogue.result import RecordedResult
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.result_columns import WORST_FIRST, ResultOrder
 from failproof_es.exports.exporter import require_possible
-from failproof_es.problems import InvalidInput, Problem
+from failproof_es.problems import InvalidInput
 from failproof_es.reading.chosen_places import chosen_outcomes
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.reading.result_conditions import Conditions
@@ -87,6 +87,6 @@ def _sorted_results(
             return
         message = f"more than {MOST_SORTED:,} results fit, too many to sort"
         remedy = "choose fewer, or print the first ones with --limit"
-        raise InvalidInput(
-            [Problem("limit-exceeded", message, field="--sort", remedy=remedy)]
+        raise InvalidInput.because(
+            "limit-exceeded", message, field="--sort", remedy=remedy
         ) from None
