@@ -12,8 +12,6 @@ from failproof_es.cli.progress.model_progress import ModelProgressState, RateLim
 from failproof_es.cli.progress.state import ProgressState
 from failproof_es.cli.rendering.sanitise import json_text
 from failproof_es.core.costs import Spent
-from failproof_es.core.tally import Group
-from failproof_es.support.percentages import ratio
 
 ERROR_GROUPS = 20
 """Most error groups in a line, most frequent first: lines should stay short."""
@@ -30,7 +28,6 @@ def progress_object(state: ProgressState) -> dict[str, Any]:
     Unknown values are `None`, never 0. Error rates are from 0 to 1. With several models, `passed`
     and `failed` of the whole run are `None`.
     """
-    group = state.group
     rows = [_row(state, model) for model in list(state.models.values())]
     return {
         "event": "progress",
@@ -41,14 +38,8 @@ def progress_object(state: ProgressState) -> dict[str, Any]:
             "name": state.name,
             "phase": state.phase,
             "elapsed_s": round(state.elapsed_s, 3),
-            "planned": state.planned,
-            "finished": state.finished,
-            **_counts(group),
+            **_figures(state.total),
             **({"passed": None, "failed": None} if len(rows) > 1 else {}),
-            "error_rate": ratio(group.missing, group.finished),
-            "failed_requests": state.asking.errors,
-            "tokens": _tokens(state.spent),
-            "cost_usd": _sum_or_none([row["cost_usd"] for row in rows]),
             "max_spend_usd": None if state.max_spend_usd is None else float(state.max_spend_usd),
             "seconds_left": state.seconds_left,
             "models": rows,
@@ -65,32 +56,33 @@ def _row(state: ProgressState, model: ModelProgressState) -> dict[str, Any]:
     pace = state.pace(model.key)
     return {
         "model": model.key,
-        "planned": model.planned,
-        "finished": model.finished,
-        **_counts(model.group),
+        **_figures(model),
         "refused": model.group.classes["refusal"],
         "carried_over": model.asking.carried_over,
-        "error_rate": model.error_rate,
-        "failed_requests": model.asking.errors,
         "retries": model.asking.retries,
         "in_flight": len(model.in_flight),
         "per_second": pace.per_second,
-        "tokens": _tokens(model.spent),
-        "cost_usd": model.cost_usd,
         "seconds_left": pace.seconds_left,
         **_limit(state.rate_limit(model.key)),
     }
 
 
-def _counts(group: Group) -> dict[str, int]:
-    """Numbers of finished evaluations by how they ended, carried-over ones included."""
+def _figures(model: ModelProgressState) -> dict[str, Any]:
+    """The figures of one model, or of all together; carried-over evaluations are included."""
+    group = model.group
     return {
+        "planned": model.planned,
+        "finished": model.finished,
         "scored": group.scored,
         "passed": group.passed,
         "failed": group.failed,
         "abandoned": group.missing,
         "lost": group.lost,
         "awaiting_review": group.awaiting,
+        "error_rate": model.error_rate,
+        "failed_requests": model.asking.errors,
+        "tokens": _tokens(model.spent),
+        "cost_usd": model.cost_usd,
     }
 
 
@@ -105,8 +97,3 @@ def _tokens(spent: Spent) -> dict[str, int | None]:
 
 def _limit(limit: RateLimit) -> dict[str, Any]:
     return {"limit": limit.allowed, "ceiling": limit.ceiling, "held_until": limit.held_until}
-
-
-def _sum_or_none(values: list[float | None]) -> float | None:
-    known_values = [value for value in values if value is not None]
-    return sum(known_values) if known_values and len(known_values) == len(values) else None

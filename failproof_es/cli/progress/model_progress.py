@@ -29,6 +29,16 @@ class ModelProgressState:
     """Whether a price of the model is on record."""
     in_flight: set[UUID] = field(default_factory=set)
 
+    def include(self, other: ModelProgressState) -> None:
+        """Add the progress of another model; the cost is known if that of both is."""
+        self.planned += other.planned
+        self.group.include(other.group)
+        self.carried_over += other.carried_over
+        self.asking.include(other.asking)
+        self.spent.include(other.spent)
+        self.priced = self.priced and other.priced
+        self.in_flight |= other.in_flight
+
     @property
     def cost_usd(self) -> float | None:
         """The cost of all answers so far, in US dollars.

@@ -22,8 +22,7 @@ from failproof_es.core.costs import Prices, Spent, answer_cost, priced
 from failproof_es.core.evaluation import Evaluation, JudgeVerdict
 from failproof_es.core.outcome import EvaluationOutcome, outcome_of
 from failproof_es.core.spend import written_usd
-from failproof_es.core.summary import RequestStats, RunSummary, add_to_group
-from failproof_es.core.tally import Group
+from failproof_es.core.summary import RunSummary, add_to_group
 from failproof_es.core.unscored import unscored_group
 from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.events import (
@@ -249,27 +248,12 @@ class ProgressState:
         return sum(model.finished for model in list(self.models.values()))
 
     @property
-    def group(self) -> Group:
-        """The finished evaluations of all models, counted by their results."""
-        total = Group()
-        for model in list(self.models.values()):
-            total.include(model.group)
-        return total
-
-    @property
-    def asking(self) -> RequestStats:
-        """The counts of requests of all models."""
-        total = RequestStats()
-        for model in list(self.models.values()):
-            total.include(model.asking)
-        return total
-
-    @property
-    def spent(self) -> Spent:
-        """The tokens and costs of all answers, judges included."""
-        total = Spent()
-        for model in list(self.models.values()):
-            total.include(model.spent)
+    def total(self) -> ModelProgressState:
+        """The progress of all models together; its key is empty."""
+        models = list(self.models.values())
+        total = ModelProgressState("", priced=bool(models))
+        for model in models:
+            total.include(model)
         return total
 
     @property

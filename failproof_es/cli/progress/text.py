@@ -48,7 +48,7 @@ def heading(state: ProgressState) -> str:
         parts.append(f"{done} ({percent_done(state.finished, state.planned)})")
     parts.append(f"{duration(state.elapsed_s)} elapsed")
     if (ceiling := state.max_spend_usd) is not None:
-        spent = state.spent
+        spent = state.total.spent
         parts.append(f"spent {spent_text(spent.known_usd, spent.unpriced, ceiling)}")
     if state.phase == "evaluating" and (seconds := state.seconds_left) is not None:
         parts.append(f"{duration(seconds)} left")

@@ -251,7 +251,7 @@ def require_alike_live(store: Store, folder: Path, branches: dict[int, Result]) 
             run_id = resolve_run(connection, str(run))
             catch_up_with(state, connection, run_id)
             summary = RecordedRun.read(connection, run_id).summary
-        assert state.group == summary.total
+        assert state.total.group == summary.total
 
 
 def test_settings_are_of_a_branch_alone_and_what_it_carried_over_abandoned_is_asked_again(

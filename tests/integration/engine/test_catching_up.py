@@ -64,7 +64,7 @@ def test_it_is_the_same_from_rows_as_from_every_event(
             if recorded.history and not recorded.state().finished:
                 for _ in range(2):  # a second pass takes them up again
                     restored.remember(recorded)
-    assert counted.finished == 1 and counted.asking.errors == 1
+    assert counted.finished == 1 and counted.total.asking.errors == 1
     assert restored.models == counted.models
     assert restored.errors == counted.errors
     assert restored._open == counted._open

@@ -92,8 +92,8 @@ def test_what_is_shown_live_is_what_the_summary_says(
     summary = RunSummary(run=Run(manifest=manifest, prices=PRICES), counts=counts)
     assert counts.impossible == 0
     assert (state.planned, state.finished) == (summary.planned, summary.total.finished)
-    assert state.group == summary.total
-    assert state.spent == summary.spent
+    assert state.total.group == summary.total
+    assert state.total.spent == summary.spent
     for model in MODELS:
         row, asking = state.models[model], summary.asking(model)
         assert row.group == summary.group(model=model)

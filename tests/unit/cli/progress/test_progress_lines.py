@@ -80,7 +80,7 @@ def test_what_was_spent_stands_beside_the_ceiling(capsys: pytest.CaptureFixture[
     state.observe(priced("a"))
     state.observe(sent(1))
     state.observe(answered(1))
-    spent = usd_text(state.spent.known_usd)
+    spent = usd_text(state.total.spent.known_usd)
     assert f"spent {spent} of $0.50" in heading(state)
     state.observe(
         SpendCeilingChanged(

@@ -126,7 +126,7 @@ def test_an_answer_whose_judges_failed_is_not_lost() -> None:
 def test_models_are_counted_apart() -> None:
     state = after([started("a", "b", planned=4), scored(1, 1, "a"), scored(1, 0, "b")])
     assert (row(state, "a").group.passed, row(state, "b").group.passed) == (1, 0)
-    assert (state.group.passed, state.group.failed) == (1, 1)
+    assert (state.total.group.passed, state.total.group.failed) == (1, 1)
 
 
 def test_cost_adds_up_as_long_as_every_price_is_known() -> None:
@@ -325,7 +325,7 @@ def test_what_was_carried_over_is_done_as_it_ended_and_said_to_be_carried_over()
     state.carry_over(RecordedEvaluation(KEY, a_case(), elsewhere, carried))
     assert plain_line(state).endswith("; 2 passed (1 carried over)")
     assert row(state, "model").finished_here == 1, "the rate is that of what this run does"
-    assert row(state, "model").asking.requests == 0 and state.spent.answers == 0
+    assert row(state, "model").asking.requests == 0 and state.total.spent.answers == 0
     assert "carried over" not in plain_line(after([started("a", planned=9), scored(2, 1)]))
 
 
