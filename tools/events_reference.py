@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.events import EVENTS, Event, Record, RunEvent
+from failproof_es.events import AUDITED, EVENTS, Event, Record, RunEvent
 from failproof_es.events.base import Stream
 from tools.schema_tables import documented_fields, prose, table
 
@@ -80,7 +80,8 @@ _SAID = {
 
 def reference() -> str:
     """The whole page."""
-    return "\n".join([_INTRODUCTION, *_sections()]) + "\n"
+    trail = ", ".join(f"`{name}`" for name in AUDITED)
+    return "\n".join([_INTRODUCTION, f"The audit trail has {trail}.\n", *_sections()]) + "\n"
 
 
 def _sections() -> Iterator[str]:

@@ -11,7 +11,6 @@ import orjson
 
 import failproof_es
 from failproof_es.events import (
-    AUDITED,
     ENDED,
     EVENTS,
     RUN_STATUS,
@@ -112,11 +111,6 @@ def test_an_event_of_a_run_says_when_it_comes(topic: str) -> None:
 
 def test_the_verifier_has_the_table_of_a_runs_events() -> None:
     assert verifier() == VERIFIER.read_text("utf-8")
-
-
-def test_the_page_about_the_trail_names_every_event_of_it() -> None:
-    page = (ROOT / "docs/concepts/validation.md").read_text("utf-8")
-    assert [name for name in AUDITED if f"`{name}`" not in page] == []
 
 
 def _named(text: str) -> list[str]:
