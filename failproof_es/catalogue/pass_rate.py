@@ -6,7 +6,6 @@ A report has observations instead of counts: `pass_rate_of` in `failproof_es.rep
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
 
 from failproof_es.catalogue.wording import describe_bounds, describe_counts, describe_rate
 from failproof_es.core.clusters import ClusterSums
@@ -14,15 +13,6 @@ from failproof_es.core.summary import RunSummary
 from failproof_es.core.tally import BoundedRate
 from failproof_es.support.document import Document
 from failproof_es.support.extras import is_installed
-
-
-@cache
-def _computes_intervals() -> bool:
-    """Whether the extra `report`, which computes intervals, is installed.
-
-    Cached: checking takes ten times as long as an interval.
-    """
-    return is_installed("report")
 
 
 class PassRate(Document):
@@ -65,7 +55,7 @@ def build_pass_rate(sums: ClusterSums, unscored: int = 0, *, interval: bool = Tr
     """
     counted = BoundedRate(Fraction(sums.passed), sums.size, unscored)
     says, ends = describe_counts(sums.passed, sums.size), None
-    if interval and _computes_intervals():
+    if interval and is_installed("report"):
         from failproof_es.support.statistics import rate_of_sums
 
         rate = rate_of_sums(sums)

@@ -68,8 +68,12 @@ def require(extra: str, feature: str) -> None:
         )
 
 
+@cache
 def is_installed(extra: str) -> bool:
-    """Whether all modules and programs of the extra, a key of `EXTRAS`, are installed."""
+    """Whether all modules and programs of the extra, a key of `EXTRAS`, are installed.
+
+    Cached: checking `report` takes ten times as long as an interval.
+    """
     return not _missing(extra)
 
 

@@ -44,14 +44,7 @@ def print_suites(summary: RunSummary, *, title: str | None = None) -> None:
         *([Column(BOUNDS, "bounds", folds=True, right=True)] if summary.total.abandoned else []),
     ]
     empty = {column.key: "" for column in columns}
-    whole = [
-        total
-        | {
-            "mean_of_suites": summary.mean_of_suites(),
-            "mean_of_suites_bounds": summary.mean_of_suites_bounds(),
-        }
-    ]
-    totals = model_rows(summary) if several else whole
+    totals = model_rows(summary)
     means = [
         empty
         | {"model": row["model"], "suite": "mean of suites"}
