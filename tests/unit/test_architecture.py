@@ -96,6 +96,7 @@ def test_what_is_registered_is_a_folder_beside_its_like(kind: str, folder: str) 
         (
             "providers",
             [
+                "integration/models/contract/speaking/*.py",
                 "integration/models/contract/test_contract.py",
                 "integration/models/contract/test_sdk.py",
             ],
@@ -107,6 +108,7 @@ def test_what_is_registered_is_a_folder_beside_its_like(kind: str, folder: str) 
 def test_what_ships_is_put_through_its_contract(
     kind: str, files: list[str], attribute: str
 ) -> None:
-    text = "".join((ROOT / "tests" / file).read_text("utf-8") for file in files)
-    tested = re.findall(rf'^    {attribute} = "([\w-]+)"$', text, re.M)
+    paths = [path for pattern in files for path in (ROOT / "tests").glob(pattern)]
+    text = "".join(path.read_text("utf-8") for path in paths)
+    tested = re.findall(rf'^    {attribute} ?= ?"([\w-]+)",?$', text, re.M)
     assert sorted(tested) == sorted(PROJECT["project"]["entry-points"][f"failproof_es.{kind}"])
