@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast, get_args, get_type_hints
+from uuid import UUID
 
 from failproof_es.console.paging import Query
 from failproof_es.core.run import Run
@@ -18,7 +19,7 @@ from failproof_es.reading.as_of import AsOf
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.remarks import remarks_on
 from failproof_es.reading.result_reader import ResultReader
-from failproof_es.store.reading.reader import Connection
+from failproof_es.store.reading.reader import Connection, read_event, resolve_run
 from failproof_es.support.document import Document
 
 Q = TypeVar("Q", bound=Query)
@@ -52,6 +53,22 @@ class PageRequest(Generic[Q]):
     path: Mapping[str, str]
     """The values of the path's parameters."""
 
+    def run(self) -> Run:
+        """The run that the path names. Raises `InvalidInput` as `begun_run` does."""
+        return self.begun_run(resolve_run(self.connection, self.path["run"]))
+
+    def begun_run(self, run_id: UUID) -> Run:
+        """The run. Raises `InvalidInput` where it began after `as_of.events_up_to`."""
+        first = read_event(self.connection, run_id, 1)
+        if first is not None and first.position > self.as_of.events_up_to:
+            raise InvalidInput.because(
+                "not-yet-read",
+                f"the run began with event {first.position:,}. The projections, which pages are "
+                f"made of, have read {self.as_of.events_up_to:,} so far",
+                remedy="load the page again in a moment",
+            )
+        return self.reader.run(run_id)
+
     def remarks_on(self, run: Run) -> tuple[str, ...]:
         """Remarks that qualify the numbers of a run."""
         return remarks_on(RecordedRun(self.connection, run, self.reader))
@@ -64,15 +81,6 @@ class PageRequest(Generic[Q]):
                 f"this page is read from the projections, and {self.as_of.why_log}",
                 remedy=f"build them: `failproof-es projections rebuild`. {instead}".rstrip(),
             )
-
-
-@dataclass(frozen=True, slots=True)
-class AllRows(Generic[Q]):
-    """All rows of a list, regardless of paging."""
-
-    row: type[Any]
-    """The type of a row, a model or a dataclass: its fields are the columns."""
-    read: Callable[[PageRequest[Q]], Iterator[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +112,30 @@ class Page(Generic[Q, M]):
     """The path, with parameters as in `/runs/{run}`."""
     says: str
     """The question that it answers, in one sentence, for the OpenAPI document."""
-    query: type[Q]
-    model: type[M]
     read: Callable[[PageRequest[Q]], M]
-    """Raises `InvalidInput` where there is no such thing, and `BadParameter`."""
+    """Raises `InvalidInput` where there is no such thing, and `BadParameter`. Its annotations are
+    the types of the parameters and of the content."""
     word: str | None = None
     """For a page below `/runs/{run}`: the text of the link to it on the run's page."""
-    rows: AllRows[Q] | None = None
+    rows: Callable[[PageRequest[Q]], Iterator[Any]] | None = None
+    """For a list: reads all rows, regardless of paging."""
     attachments: Attachments | None = None
     streamed: bool = False
     """Whether the HTML is sent while it is rendered, for pages with charts. Data is read first."""
     warming: Q | None = None
     """Query for warming up, where the page without parameters reads nothing."""
+
+    @property
+    def query(self) -> type[Q]:
+        """The type of the parameters."""
+        return cast(type[Q], get_args(get_type_hints(self.read)["request"])[0])
+
+    @property
+    def model(self) -> type[M]:
+        """The type of the content."""
+        return cast(type[M], get_type_hints(self.read)["return"])
+
+    @property
+    def row(self) -> type[Any]:
+        """The type of a row, a model or a dataclass: its fields are the columns."""
+        return cast(type[Any], get_args(get_type_hints(self.rows)["return"])[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote
@@ -10,6 +10,7 @@ from urllib.parse import unquote
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from failproof_es.console.links import quoted
+from failproof_es.reading.overviews.asked_cases import RowCount
 from failproof_es.support.document import KEYS, Document, json_name
 
 T = TypeVar("T")
@@ -49,16 +50,6 @@ class Query(BaseModel):
         return frozenset(name for name, field in fields if isinstance(field.default, tuple))
 
 
-CURSOR_SAYS = "Where the page begins: `next` of the page before."
-
-
-class PagedQuery(Query):
-    """The parameters of a list. A list can give the form of its cursor as a pattern of `after`."""
-
-    limit: Annotated[int, Field(ge=1, le=MOST, description="Rows of a page.")] = 50
-    after: Annotated[str | None, Field(max_length=500, description=CURSOR_SAYS)] = None
-
-
 class Paging(Document):
     """Numbers of the rows of a page and of all rows; `None` where they are not counted.
 
@@ -96,6 +87,49 @@ class Paging(Document):
         return max(self.total_more_than - self.matching, 0)
 
 
+CURSOR_SAYS = "Where the page begins: `next` of the page before."
+Key = tuple[object, ...]
+"""The place of a row in the order of its list."""
+Count = RowCount | int | None
+"""A number of rows; `None` where they are not counted."""
+
+
+class PagedQuery(Query):
+    """The parameters of a list. A list can give the form of its cursor as a pattern of `after`."""
+
+    limit: Annotated[int, Field(ge=1, le=MOST, description="Rows of a page.")] = 50
+    after: Annotated[str | None, Field(max_length=500, description=CURSOR_SAYS)] = None
+
+    def begin(self, *kinds: Callable[[str], Any]) -> tuple[Any, ...] | None:
+        """The key after which the page begins, as `read_cursor`; `None` for the first page."""
+        return None if self.after is None else read_cursor(self.after, *kinds)
+
+    def paging(
+        self, rows: Sequence[object], following: Key | None, *, matching: Count, total: Count
+    ) -> Paging:
+        """The numbers of a page with these rows; `following` is the last key, if there are more."""
+        return Paging(
+            limit=self.limit,
+            shown=len(rows),
+            matching=_exact(matching),
+            total=_exact(total),
+            first=self.after is None,
+            next=None if following is None else cursor(*following),
+            more_than=_exceeded(matching),
+            total_more_than=_exceeded(total),
+        )
+
+
+def _exact(count: Count) -> int | None:
+    if isinstance(count, RowCount):
+        return None if count.more else count.rows
+    return count
+
+
+def _exceeded(count: Count) -> int | None:
+    return count.rows if isinstance(count, RowCount) and count.more else None
+
+
 def cursor(*parts: object) -> str:
     """The cursor after a row with this key: readable, and safe in a URL."""
     return _BETWEEN.join(quoted(part).replace(_BETWEEN, "%7E") for part in parts)
@@ -112,12 +146,25 @@ def read_cursor(text: str, *kinds: Callable[[str], Any]) -> tuple[Any, ...]:
     raise BadParameter("after", "it is no cursor of this list; take `next` of the page before")
 
 
+def integer(text: str) -> int:
+    """A cursor's part for a column of integers. Raises `ValueError` beyond 64 bits."""
+    number = int(text)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError
+    return number
+
+
+def word(text: str) -> str:
+    """A cursor's part for a text column. Raises `ValueError` for NUL and lone surrogates."""
+    if "\x00" in text or (not text.isprintable() and any("\ud800" <= c <= "\udfff" for c in text)):
+        raise ValueError
+    return text
+
+
 def one_page(
-    rows: Iterable[T], limit: int, key: Callable[[T], tuple[object, ...]]
-) -> tuple[tuple[T, ...], str | None]:
-    """The first `limit` rows, and the cursor of the next page. Takes one row more from `rows`."""
-    first_rows = list(islice(rows, limit + 1))
-    if len(first_rows) <= limit:
-        return tuple(first_rows), None
-    page = tuple(first_rows[:limit])
-    return page, cursor(*key(page[-1]))
+    rows: Iterable[T], limit: int, key: Callable[[T], Key]
+) -> tuple[tuple[T, ...], Key | None]:
+    """The first `limit` rows, and the last one's key if there are more. Takes one row more."""
+    first_rows = tuple(islice(rows, limit + 1))
+    page = first_rows[:limit]
+    return page, key(page[-1]) if len(first_rows) > limit else None

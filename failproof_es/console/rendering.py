@@ -109,7 +109,6 @@ def _environment() -> Environment:
     environment.globals |= {
         "ENDED": ENDED,
         "navigation": NAVIGATION,
-        "has_page": _has_page,
         "pages_of_run": _pages_of_run,
         "to": links.to,
         "drawn": drawing.drawn,
@@ -120,12 +119,6 @@ def _environment() -> Environment:
     }
     environment.tests["number"] = lambda value: isinstance(value, int | float)
     return environment
-
-
-@cache
-def _has_page(name: str) -> bool:
-    """Whether there is a page of this name, so that templates can link to it."""
-    return any(page.name == name for page in all_pages())
 
 
 @cache

@@ -126,7 +126,7 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: SnapshotOpener) -> Non
     def add(extension: str, answer: Callable[..., Response], **options: Any) -> None:
         app.add_api_route(
             page.path + extension,
-            _endpoint(page, answer),
+            _endpoint(page.path, page.query, answer),
             methods=["GET"],
             operation_id=page.name + extension.replace(".", "_"),
             summary=page.says,
@@ -140,7 +140,7 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: SnapshotOpener) -> Non
         ):
             add(
                 extension,
-                _download(page, reading, write, extension, kind),
+                _download(page, page.rows, reading, write, extension, kind),
                 response_class=_of_type(kind),
                 responses=_errors_as_json(),
             )
@@ -164,10 +164,10 @@ def add_attachments(
             headers={"Content-Disposition": f'attachment; filename="{attachment.filename}"'},
         )
 
-    part_page = replace(page, path=page.path + attachments.path, query=Query)
+    path = page.path + attachments.path
     app.add_api_route(
-        part_page.path,
-        _endpoint(part_page, answer),
+        path,
+        _endpoint(path, Query, answer),
         methods=["GET"],
         operation_id=f"{page.name}_part",
         summary=attachments.says,
@@ -176,25 +176,27 @@ def add_attachments(
     )
 
 
-def _endpoint(page: Page[Any, Any], answer: Callable[..., Response]) -> Callable[..., Response]:
+def _endpoint(
+    path: str, parameters: type[Query], answer: Callable[..., Response]
+) -> Callable[..., Response]:
     """The function that FastAPI calls, with the signature that its OpenAPI document is made of."""
 
     def endpoint(*, request: Request, query: Query, **path: str) -> Response:
         try:
             names = [name for name, _ in request.query_params.multi_items()]
-            once = [name for name in names if name not in page.query.repeatable()]
+            once = [name for name in names if name not in parameters.repeatable()]
             if twice := next((name for name in once if once.count(name) > 1), None):
                 raise BadParameter(twice, "it stands there twice")
             return ask_again(partial(answer, request, query, path))
         except Exception as error:
             return response_to(request, error)
 
-    path_names = [part[1:-1] for part in page.path.split("/") if part.startswith("{")]
+    path_names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
     only = Parameter.KEYWORD_ONLY
     signature = Signature(
         [
             Parameter("request", only, annotation=Request),
-            Parameter("query", only, annotation=Annotated[page.query, FromQuery()]),
+            Parameter("query", only, annotation=Annotated[parameters, FromQuery()]),
             *(
                 Parameter(
                     name, only, annotation=Annotated[str, Path(max_length=300, pattern=_PATH)]
@@ -205,7 +207,6 @@ def _endpoint(page: Page[Any, Any], answer: Callable[..., Response]) -> Callable
         return_annotation=Signature.empty,
     )
     endpoint.__signature__ = signature  # type: ignore[attr-defined]
-    endpoint.__name__ = page.name
     return endpoint
 
 
@@ -217,17 +218,20 @@ Write = Callable[[type[Any], Iterator[Any]], Iterator[str]]
 
 
 def _download(
-    page: Page[Any, Any], reading: SnapshotOpener, write: Write, extension: str, kind: str
+    page: Page[Any, Any],
+    read: Callable[[PageRequest[Any]], Iterator[Any]],
+    reading: SnapshotOpener,
+    write: Write,
+    extension: str,
+    kind: str,
 ) -> Callable[[Request, Query, dict[str, str]], Response]:
     """A handler that sends all rows of a list while it reads them, and holds none."""
-    rows = page.rows
-    assert rows is not None
 
     def pieces(query: Query, path: dict[str, str]) -> Generator[str, None, None]:
         with reading.moment(long=True) as (connection, reader, as_of):
-            iterator = iter(rows.read(PageRequest(connection, reader, as_of, query, path)))
+            iterator = iter(read(PageRequest(connection, reader, as_of, query, path)))
             begin = list(islice(iterator, 1))  # errors of the first row come before any output
-            yield from write(rows.row, chain(begin, iterator))
+            yield from write(page.row, chain(begin, iterator))
 
     def answer(request: Request, query: Query, path: dict[str, str]) -> Response:
         name = "-".join(filter(None, page.path.replace("{", "").replace("}", "").split("/")))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -20,3 +22,14 @@ class Document(BaseModel):
     """The base of an immutable JSON object; unknown fields are an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", **KEYS)
+
+    @classmethod
+    def copy_of(cls, *sources: object, **fields: Any) -> Self:
+        """The document with these fields, each other one copied from the attribute of its name.
+
+        The first source that has such an attribute counts; a field that none has keeps its default.
+        """
+        for source in sources:
+            missing = cls.model_fields.keys() - fields
+            fields |= {name: getattr(source, name) for name in missing if hasattr(source, name)}
+        return cls(**fields)

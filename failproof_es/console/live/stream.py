@@ -21,11 +21,12 @@ from failproof_es.console.database import ask_again
 from failproof_es.console.errors import log_if_ours, response_to
 from failproof_es.console.live.numbers import LivePage
 from failproof_es.console.live.wakeups import Wakeups
-from failproof_es.console.pages.run import MOST_MESSAGES, require_begun_run, shape_of
+from failproof_es.console.page import PageRequest
+from failproof_es.console.pages.run import MOST_MESSAGES, shape_of
+from failproof_es.console.paging import Query as NoParameters
 from failproof_es.console.routes import SnapshotOpener
 from failproof_es.console.security.methods import IS_HEAD
 from failproof_es.console.sending.seats import EndedResponse, Seats
-from failproof_es.store.reading.reader import resolve_run
 from failproof_es.support import clock
 from failproof_es.support.document import Document
 from projections.follower import LONGEST_PAUSE_S
@@ -164,8 +165,8 @@ class LiveRuns:
             from_views = as_of.source == "projections"
             if last is not None and from_views and last.position == as_of.events_up_to:
                 return last.model_copy(update={"lag": as_of.lag})
-            begun_run = require_begun_run(connection, reader, as_of, resolve_run(connection, run))
-            summary = reader.summary(begun_run, messages=MOST_MESSAGES, reviews=False)
+            request = PageRequest(connection, reader, as_of, NoParameters(), {"run": run})
+            summary = reader.summary(request.run(), messages=MOST_MESSAGES, reviews=False)
         page = LivePage(summary)
         return LiveNumbers(
             position=as_of.events_up_to,

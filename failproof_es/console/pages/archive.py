@@ -27,10 +27,10 @@ class ArchivePage(PageModel):
     reason: str | None
     started_at: datetime
     planned: int
-    finished: int | None
+    finished: int | None = None
     """Counted at the run's end; `None` where nothing was counted."""
-    scored: int | None
-    abandoned: int | None
+    scored: int | None = None
+    abandoned: int | None = None
     gates_met: bool | None
     first_event: int
     """Position of the run's first event, which stayed."""
@@ -72,38 +72,21 @@ def read_archive(request: PageRequest[Query]) -> ArchivePage:
             remedy="its page has everything: /runs/RUN",
         )
     run = read_run(connection, run_id)
-    started, counts = run.started, run.counts
-    return ArchivePage(
+    return ArchivePage.copy_of(
+        archive,
+        run.started,
+        run,
+        run.counts,
         as_of=request.as_of,
         run_id=run_id,
-        run_number=started.run_number,
-        name=started.name,
-        status=run.status,
-        reason=run.reason,
-        started_at=started.timestamp,
-        planned=started.planned_evaluations,
-        finished=None if counts is None else counts.finished,
-        scored=None if counts is None else counts.scored,
-        abandoned=None if counts is None else counts.abandoned,
-        gates_met=run.gates_met,
+        started_at=run.started.timestamp,
+        planned=run.started.planned_evaluations,
         first_event=first.position,
         kept=stream_topics(connection, run_id),
         archived_at=archive.timestamp,
         archived_event=position,
         operations_id=operations_id(run_id),
-        file=archive.file,
-        bytes=archive.bytes,
-        sha256=archive.sha256,
         attach=f"failproof-es attach {quote(archive.file)}",
-        tree_size=archive.tree_size,
-        tree_root=archive.tree_root,
-        streams=archive.streams,
-        events=archive.events,
-        topics=archive.topics,
-        first_position=archive.first_position,
-        last_position=archive.last_position,
-        first_index=archive.first_index,
-        last_index=archive.last_index,
     )
 
 
@@ -111,7 +94,5 @@ PAGE = Page(
     name="archive",
     path="/runs/{run}/archive",
     says="What the log still holds of an archived run, and where the rest is.",
-    query=Query,
-    model=ArchivePage,
     read=read_archive,
 )

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
 from failproof_es.catalogue.pass_rate import PassRate, build_pass_rate
-from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
-from failproof_es.console.pages.suites import counts_shown
-from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
+from failproof_es.console.page import Page, PageModel, PageRequest
+from failproof_es.console.paging import PagedQuery, Paging, integer, one_page
 from failproof_es.core.case import Case, prompt_id
 from failproof_es.core.clusters import ClusterSums
 from failproof_es.core.severity import severity_of
@@ -31,7 +30,6 @@ from failproof_es.support.document import Document
 from failproof_es.support.percentages import ratio
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_BIGGEST = 2**63 - 1
 _FIND = "find it in the list of its suite: /suites, or /cases"
 
 
@@ -77,13 +75,8 @@ def read_case(request: PageRequest[PagedQuery]) -> CasePage:
     query, connection = request.query, request.connection
     prompt, events = _stored(request)
     case = stored_case({prompt: events}, prompt)
-    before = None if query.after is None else read_cursor(query.after, _number)[0]
-    evaluations = list_asked(
-        connection,
-        prompt,
-        before=before,
-        limit=query.limit + 1,
-    )
+    (before,) = query.begin(integer) or (None,)
+    evaluations = list_asked(connection, prompt, before=before, limit=query.limit + 1)
     rows, following = one_page(
         evaluations, query.limit, lambda evaluation: (evaluation.last_position,)
     )
@@ -102,13 +95,9 @@ def read_case(request: PageRequest[PagedQuery]) -> CasePage:
         case=case,
         versions=versions_of(connection, stored),
         models=tuple(
-            ModelOnCase(
-                model=rate.model,
-                runs=rate.runs,
-                evaluations=rate.evaluations,
-                abandoned=rate.abandoned,
+            ModelOnCase.copy_of(
+                rate,
                 awaiting_review=rate.awaiting,
-                carried_over=rate.carried_over,
                 passed=build_pass_rate(
                     ClusterSums.alone(rate.passed, rate.failed), rate.abandoned + rate.awaiting
                 ),
@@ -125,10 +114,7 @@ def read_case(request: PageRequest[PagedQuery]) -> CasePage:
         reviews=reviews_by_evaluation(
             connection, [row.evaluation_id for row in rows], up_to=request.as_of.events_up_to
         ),
-        paging=Paging(
-            limit=query.limit, shown=len(rows), first=query.after is None, next=following,
-            **counts_shown(total, total),
-        ),
+        paging=query.paging(rows, following, matching=total, total=total),
     )  # fmt: skip
 
 
@@ -162,19 +148,10 @@ def _prompt(request: PageRequest[PagedQuery]) -> UUID:
         ) from None
 
 
-def _number(text: str) -> int:
-    number = int(text)
-    if not 0 <= number <= _BIGGEST:
-        raise ValueError
-    return number
-
-
 PAGE = Page(
     name="case",
     path="/cases/{case}",
     says="A case, its digest, every run that asked it, and its pass rate over time.",
-    query=PagedQuery,
-    model=CasePage,
     read=read_case,
-    rows=AllRows(AskedEvaluation, every_time),
+    rows=every_time,
 )

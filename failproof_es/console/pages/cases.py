@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, cast
 from uuid import UUID
 
 from pydantic import Field
 
-from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
-from failproof_es.console.pages.suites import counts_shown, word
-from failproof_es.console.paging import PagedQuery, Paging, cursor, read_cursor
+from failproof_es.console.page import Page, PageModel, PageRequest
+from failproof_es.console.paging import PagedQuery, Paging, word
 from failproof_es.reading.overviews.asked_cases import (
     StoredCase,
     count_cases,
@@ -47,21 +46,20 @@ def read_cases(request: PageRequest[CasesQuery]) -> CasesPage:
     """The page of cases that begins after the cursor."""
     request.need_projections()
     query, connection = request.query, request.connection
-    after = None if query.after is None else read_cursor(query.after, word, word, UUID)
     page = page_of_cases(
-        connection, suite=query.suite, text=query.text, after=after, limit=query.limit
+        connection,
+        suite=query.suite,
+        text=query.text,
+        after=cast(tuple[str, str, UUID] | None, query.begin(word, word, UUID)),
+        limit=query.limit,
     )
-    counted = count_cases(connection, suite=query.suite, text=query.text)
+    matching, total = count_cases(connection, suite=query.suite, text=query.text)
     return CasesPage(
         as_of=request.as_of,
         rows=page.rows,
         looked_at=page.looked_at,
-        paging=Paging(
-            limit=query.limit, shown=len(page.rows), first=query.after is None,
-            next=None if page.following is None else cursor(*page.following),
-            **counts_shown(*counted),
-        ),
-    )  # fmt: skip
+        paging=query.paging(page.rows, page.following, matching=matching, total=total),
+    )
 
 
 def every_case(request: PageRequest[CasesQuery]) -> Iterator[StoredCase]:
@@ -74,8 +72,6 @@ PAGE = Page(
     name="cases",
     path="/cases",
     says="The cases that are stored, of one suite or of all, by name.",
-    query=CasesQuery,
-    model=CasesPage,
     read=read_cases,
-    rows=AllRows(StoredCase, every_case),
+    rows=every_case,
 )

@@ -10,7 +10,6 @@ from failproof_es.console.page import Page, PageModel, PageRequest
 from failproof_es.console.paging import Query
 from failproof_es.core.severity import severity_order
 from failproof_es.core.summary import RunSummary
-from failproof_es.problems import InvalidInput
 from failproof_es.reading.overviews.distributions import (
     FinishedOverTime,
     Spread,
@@ -20,7 +19,6 @@ from failproof_es.reading.overviews.distributions import (
 )
 from failproof_es.report.data.analysis import NO_SEVERITY
 from failproof_es.store.reading.archives import require_attached
-from failproof_es.store.reading.reader import read_event, resolve_run
 from failproof_es.support.document import Document
 
 
@@ -75,50 +73,33 @@ def read_charts(request: PageRequest[Query]) -> ChartsPage:
     """The charts of the run that the path names."""
     connection = request.connection
     request.need_projections("Without them: `failproof-es report`.")
-    run_id = resolve_run(connection, request.path["run"])
-    first = read_event(connection, run_id, 1)
-    if first is not None and first.position > request.as_of.events_up_to:
-        raise InvalidInput.because(
-            "not-yet-read", "the run began a moment ago", remedy="load the page again in a moment"
-        )
-    run = request.reader.run(run_id)
+    run = request.run()
     summary, started = request.reader.summary(run, messages=0, reviews=False), run.started
+    run_id = started.originator_id
     require_attached(connection, run_id)
     drawn = drawn_of(connection, started)
-    return ChartsPage(
+    return ChartsPage.copy_of(
+        started,
+        run,
         as_of=request.as_of,
-        run_number=started.run_number,
-        name=started.name,
-        status=run.status,
         remarks=request.remarks_on(run),
         planned_of_a_model=summary.planned // max(len(summary.models), 1),
         overall=tuple(
-            RateOf(
-                model=model,
-                suite="all suites",
-                passed=build_model_pass_rate(summary, model),
-            )
+            RateOf(model=model, suite="all suites", passed=build_model_pass_rate(summary, model))
             for model in summary.models
         ),
         suites=tuple(
-            RateOf(
-                model=model,
-                suite=suite,
-                passed=build_model_pass_rate(summary, model, suite),
-            )
+            RateOf(model=model, suite=suite, passed=build_model_pass_rate(summary, model, suite))
             for model, suite in sorted(summary.by_suite(), key=lambda pair: (pair[1], pair[0]))
         ),
         failures=tuple(_failures(summary)),
         drawn=None if drawn is None else len(drawn),
         spreads=spreads_of(connection, run_id, drawn),
         costs=tuple(
-            CostOf(
+            CostOf.copy_of(
+                spent,
                 asked=key,
-                answers=spent.answers,
-                unpriced=spent.unpriced,
-                cost_usd=None
-                if key in summary.unpriced or spent.unpriced
-                else float(spent.known_usd),
+                cost_usd=None if key in summary.unpriced else spent.cost_usd,
             )
             for key, spent in summary.counts.spending.items()
         ),
@@ -146,8 +127,6 @@ PAGE = Page(
     path="/runs/{run}/charts",
     word="Charts",
     says="A run in pictures, each with the numbers it is drawn from.",
-    query=Query,
-    model=ChartsPage,
     read=read_charts,
     streamed=True,
 )

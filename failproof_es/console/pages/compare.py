@@ -10,9 +10,8 @@ from uuid import UUID
 from pydantic import Field
 
 from failproof_es.configuration.recorded import repetitions_of
-from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
-from failproof_es.console.pages.suites import word
-from failproof_es.console.paging import BadParameter, PagedQuery, Paging, one_page, read_cursor
+from failproof_es.console.page import Page, PageModel, PageRequest
+from failproof_es.console.paging import BadParameter, Key, PagedQuery, Paging, one_page, word
 from failproof_es.console.parts.compare import (
     ComparedRun,
     ModelsCompared,
@@ -49,7 +48,7 @@ from failproof_es.reading.overviews.run_comparison import (
     RunComparison,
     Side,
 )
-from failproof_es.store.reading.reader import read_event, resolve_run
+from failproof_es.store.reading.reader import resolve_run
 from failproof_es.support.statistics import benjamini_hochberg
 from failproof_es.support.text_differences import text_difference
 
@@ -58,6 +57,7 @@ MOST_OF_AN_ANSWER = 20_000
 _MOST_VALUES = 200
 _MOST_CASES = 100
 _MOST_CHOICES = 100
+_DISCORDANT = ("discordant", "worse", "better")
 
 
 class CompareQuery(PagedQuery):
@@ -107,31 +107,31 @@ class ComparePage(PageModel):
 
     choices: tuple[RunChoice, ...]
     """Runs to choose from: the newest that are not hidden, and those compared."""
-    base: ComparedRun | None
-    other: ComparedRun | None
-    same_experiment: bool
-    same_cases: int
-    compared_cases: int
+    base: ComparedRun | None = None
+    other: ComparedRun | None = None
+    same_experiment: bool = False
+    same_cases: int = 0
+    compared_cases: int = 0
     """Number of these cases that the page compares: of many a sample, drawn by digest. All pairs
     are at `/compare.jsonl`."""
-    only_base_cases: int
-    only_other_cases: int
-    models: tuple[ModelsCompared, ...]
-    without_counterpart: tuple[str, ...]
+    only_base_cases: int = 0
+    only_other_cases: int = 0
+    models: tuple[ModelsCompared, ...] = ()
+    without_counterpart: tuple[str, ...] = ()
     """Models of `other` that `base` did not ask."""
-    renamed: tuple[RenamedModel, ...]
+    renamed: tuple[RenamedModel, ...] = ()
     """Models of both runs that are set alike, and that only one run has under that key."""
-    chosen: ModelsCompared | None
+    chosen: ModelsCompared | None = None
     """The models whose pairs are listed."""
-    groups: tuple[ComparedGroup, ...]
-    classes: tuple[ClassChange, ...]
-    rows: tuple[PairShown, ...]
+    groups: tuple[ComparedGroup, ...] = ()
+    classes: tuple[ClassChange, ...] = ()
+    rows: tuple[PairShown, ...] = ()
     paging: Paging
-    configuration: tuple[ValueShown, ...]
-    model_settings: tuple[ValueShown, ...]
-    more_values: int
+    configuration: tuple[ValueShown, ...] = ()
+    model_settings: tuple[ValueShown, ...] = ()
+    more_values: int = 0
     """Values that differ and are not shown."""
-    cases: CaseDifferences | None
+    cases: CaseDifferences | None = None
     """`None` where they are too many to be read."""
 
 
@@ -139,7 +139,8 @@ def read_compare(request: PageRequest[CompareQuery]) -> ComparePage:
     """The comparison that the URL names."""
     runs = _runs(request)
     if runs is None:
-        return _nothing_chosen(request)
+        nothing = request.query.paging((), None, matching=None, total=None)
+        return ComparePage(as_of=request.as_of, choices=_choices(request), paging=nothing)
     one, two = runs
     sides, alone = _sides(request.query, one, two)
     compared = ComparedRuns(request.connection, _id(one), _id(two), most=_most_cases(sides))
@@ -150,15 +151,12 @@ def read_compare(request: PageRequest[CompareQuery]) -> ComparePage:
         models_compared(pair, counted, p, len(counts))
         for pair, counted, p in zip(sides, counts, adjusted, strict=True)
     ]
-    chosen_models = models.pop(comparison.listed) if models else None
-    if chosen_models is not None:
-        models.insert(0, chosen_models)
+    chosen = models.pop(comparison.listed) if models else None
+    if chosen is not None:
+        models.insert(0, chosen)
     rows, following = _show_pairs(request, compared, comparison.pairs)
-    settings, model_settings = (
-        tuple(map(value_shown, configuration_differences(one.started, two.started))),
-        tuple(map(value_shown, model_differences(one, two))),
-    )
-    discordant_views = {"discordant", "worse", "better"} & {request.query.show}
+    settings = tuple(map(value_shown, configuration_differences(one.started, two.started)))
+    model_settings = tuple(map(value_shown, model_differences(one, two)))
     return ComparePage(
         as_of=request.as_of,
         choices=_choices(request, one, two),
@@ -175,19 +173,15 @@ def read_compare(request: PageRequest[CompareQuery]) -> ComparePage:
             RenamedModel(base=base, other=other)
             for base, other in renamed_models(one.started.models, two.started.models)
         ),
-        chosen=chosen_models,
+        chosen=chosen,
         groups=comparison.groups,
-        classes=comparison.classes if discordant_views else (),
+        classes=comparison.classes if request.query.show in _DISCORDANT else (),
         rows=rows,
-        paging=Paging(
-            limit=request.query.limit,
-            shown=len(rows),
-            matching=None
-            if chosen_models is None
-            else _matching(chosen_models, request.query.show),
-            total=None if chosen_models is None else chosen_models.pairs,
-            first=request.query.after is None,
-            next=following,
+        paging=request.query.paging(
+            rows,
+            following,
+            matching=None if chosen is None else _matching(chosen, request.query.show),
+            total=None if chosen is None else chosen.pairs,
         ),
         configuration=settings[:_MOST_VALUES],
         model_settings=model_settings[:_MOST_VALUES],
@@ -223,12 +217,12 @@ def _runs(request: PageRequest[CompareQuery]) -> tuple[Run, Run] | None:
         if base is not None:
             raise BadParameter("other", "it is missing: the run that is judged")
         return None
-    judged = _require_begun(request, resolve_run(request.connection, other))
+    judged = request.begun_run(resolve_run(request.connection, other))
     if base is not None:
-        return _require_begun(request, resolve_run(request.connection, base)), judged
+        return request.begun_run(resolve_run(request.connection, base)), judged
     before = attempt_before(request.connection, _id(judged))
     if before is not None:
-        return _require_begun(request, before), judged
+        return request.begun_run(before), judged
     raise InvalidInput.because(
         "no-comparable-run",
         f"no run before run {judged.started.run_number:,} asked much of the same",
@@ -243,21 +237,9 @@ def _chosen_runs(request: PageRequest[CompareQuery], query: CompareQuery) -> tup
     chosen = {resolve_run(request.connection, reference) for reference in query.run}
     if len(chosen) != 2:
         raise BadParameter("run", f"choose two runs to compare, not {len(chosen)}")
-    runs = [_require_begun(request, run_id) for run_id in chosen]
+    runs = [request.begun_run(run_id) for run_id in chosen]
     runs.sort(key=lambda run: run.started.run_number)
     return runs[0], runs[1]
-
-
-def _require_begun(request: PageRequest[CompareQuery], run_id: UUID) -> Run:
-    first = read_event(request.connection, run_id, 1)
-    if first is not None and first.position > request.as_of.events_up_to:
-        raise InvalidInput.because(
-            "not-yet-read",
-            f"the run began with event {first.position:,}, and pages are up to event "
-            f"{request.as_of.events_up_to:,} so far",
-            remedy="load the page again in a moment",
-        )
-    return request.reader.run(run_id)
 
 
 def _sides(
@@ -298,9 +280,7 @@ def _compare_sides(
     request: PageRequest[CompareQuery], compared: ComparedRuns, sides: list[tuple[Side, Side]]
 ) -> RunComparison:
     query = request.query
-    after = None
-    if query.after is not None:
-        after = read_cursor(query.after, _int32, word, word, _int32, UUID)
+    after = query.begin(_int32, word, word, _int32, UUID)
     if not sides:
         return RunComparison((), (), (), (), 0)
     return compared.compare(
@@ -315,7 +295,7 @@ def _listed_sides(query: CompareQuery, sides: list[tuple[Side, Side]]) -> int | 
 
 def _show_pairs(
     request: PageRequest[CompareQuery], compared: ComparedRuns, candidates: Sequence[ComparedPair]
-) -> tuple[tuple[PairShown, ...], str | None]:
+) -> tuple[tuple[PairShown, ...], Key | None]:
     """The pairs of this page with their answers."""
     pairs, following = one_page(candidates, request.query.limit, lambda pair: pair.key)
     ids = [
@@ -399,40 +379,10 @@ def _digest(run: Run) -> str | None:
     return None if run.started.experiment is None else run.started.experiment.digest
 
 
-def _nothing_chosen(request: PageRequest[CompareQuery]) -> ComparePage:
-    return ComparePage(
-        as_of=request.as_of,
-        choices=_choices(request),
-        base=None,
-        other=None,
-        same_experiment=False,
-        same_cases=0,
-        compared_cases=0,
-        only_base_cases=0,
-        only_other_cases=0,
-        models=(),
-        without_counterpart=(),
-        renamed=(),
-        chosen=None,
-        groups=(),
-        classes=(),
-        rows=(),
-        paging=Paging(
-            limit=request.query.limit, shown=0, matching=None, total=None, first=True, next=None
-        ),
-        configuration=(),
-        model_settings=(),
-        more_values=0,
-        cases=None,
-    )
-
-
 PAGE = Page(
     name="compare",
     path="/compare",
     says="Better or worse: two runs on what both were asked, the pairs that differ first.",
-    query=CompareQuery,
-    model=ComparePage,
     read=read_compare,
-    rows=AllRows(ComparedPair, every_pair),
+    rows=every_pair,
 )

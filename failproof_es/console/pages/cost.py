@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from failproof_es.catalogue.run import Spending
 from failproof_es.catalogue.run_numbers import spending_of
 from failproof_es.console.page import Page, PageModel, PageRequest
-from failproof_es.console.pages.run import require_begun_run
 from failproof_es.console.paging import Query
 from failproof_es.core.run import Run
 from failproof_es.core.summary import RunSummary
@@ -16,7 +15,6 @@ from failproof_es.reading.run_costs import AttemptCost, Use, attempt_costs, uses
 from failproof_es.report.data.builder import costs_of
 from failproof_es.report.data.content import Cost
 from failproof_es.store.reading.archives import require_attached
-from failproof_es.store.reading.reader import resolve_run
 from failproof_es.support.document import Document
 
 
@@ -65,22 +63,17 @@ class RunCostPage(PageModel):
 
 def read_cost(request: PageRequest[Query]) -> RunCostPage:
     """The cost of the run that the path names."""
-    connection = request.connection
-    run_id = resolve_run(connection, request.path["run"])
-    begun_run = require_begun_run(connection, request.reader, request.as_of, run_id)
-    summary = request.reader.summary(begun_run, messages=0, reviews=False)
-    require_attached(connection, run_id)
-    run, spent = summary.run, summary.spent
-    return RunCostPage(
+    connection, run = request.connection, request.run()
+    summary = request.reader.summary(run, messages=0, reviews=False)
+    require_attached(connection, run.started.originator_id)
+    return RunCostPage.copy_of(
+        run.started,
+        run,
         as_of=request.as_of,
-        run_number=run.started.run_number,
-        name=run.started.name,
-        status=run.status,
         remarks=request.remarks_on(run),
-        ended=run.ended,
         imported=run.imported is not None,
         total=spending_of(summary),
-        answers=spent.answers,
+        answers=summary.spent.answers,
         by_asked=tuple(costs_of(summary)),
         uses=tuple(uses_of(connection, request.reader, summary)),
         waste=tuple(_waste_by_model(summary)),
@@ -93,15 +86,11 @@ def read_cost(request: PageRequest[Query]) -> RunCostPage:
 def _waste_by_model(summary: RunSummary) -> Iterator[Waste]:
     for model in summary.models:
         asking = summary.asking(model)
-        yield Waste(
+        yield Waste.copy_of(
+            asking,
             model=model,
-            requests=asking.requests,
-            answers=asking.answers,
             failed_requests=asking.errors,
-            retries=asking.retries,
-            orphaned_requests=asking.orphaned_requests,
             lost_evaluations=summary.group(model=model).lost,
-            in_flight=asking.in_flight,
         )
 
 
@@ -116,7 +105,5 @@ PAGE = Page(
     path="/runs/{run}/cost",
     word="Cost",
     says="What a run cost, by model, purpose and attempt, and what was sent in vain.",
-    query=Query,
-    model=RunCostPage,
     read=read_cost,
 )

@@ -199,13 +199,9 @@ def require_evaluation(
 def _case(recorded: RecordedEvaluation, key: EvaluationKey) -> CaseShown:
     case: Case = recorded.case
     whole = to("evaluations", key.evaluation_id, "texts", "case")
-    return CaseShown(
-        case_id=case.case_id,
-        suite_id=case.suite_id,
-        category=case.category,
+    return CaseShown.copy_of(
+        case,
         severity=severity_of(case),
-        label=case.label,
-        tags=case.tags,
         digest=case.digest(),
         prompt_id=key.prompt_id,
         position=None if recorded.prompt is None else recorded.prompt.position,
@@ -298,8 +294,6 @@ PAGE = Page(
     name="evaluation",
     path="/evaluations/{evaluation}",
     says="What exactly happened in one evaluation.",
-    query=ChosenResults,
-    model=EvaluationPage,
     read=read_evaluation,
     attachments=Attachments(
         "/texts/{part}", "A text of an evaluation that its page cuts, whole.", read_part

@@ -20,6 +20,7 @@ from failproof_es.events.line import line_of
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import UnreadableState
 from failproof_es.store.reading.archives import archive_of
+from failproof_es.store.reading.experiments import run_numbers
 from failproof_es.store.reading.log_pages import (
     ListedEvent,
     beside_in_log,
@@ -31,7 +32,6 @@ from failproof_es.store.reading.reader import Connection, RecordedEvent
 from failproof_es.support.document import Document
 
 LARGEST_POSITION = (1 << 63) - 1
-_NUMBER = "SELECT run_number FROM failproof.run_list WHERE run_id = %s"
 _MOST_FIELDS = 60
 _MOST_OF_A_FIELD = 600
 
@@ -112,7 +112,8 @@ def read_event_page(request: PageRequest[EventQuery]) -> EventPage:
             remedy="positions count from 1, and one is left out where a write was given up. "
             "Search for a run, an evaluation or a digest, or begin at /runs",
         )
-    number = _run_number(connection, event.run_id)
+    run_ids = [] if event.run_id is None else [event.run_id]
+    number = next(iter(run_numbers(connection, run_ids).values()), None)
     topic = request.query.topic
     before, after = beside_in_stream(connection, event.stream_id, event.version, topic)
     earlier, later = beside_in_log(connection, event.position)
@@ -148,22 +149,12 @@ def position_of(text: str) -> int | None:
     return position if position <= LARGEST_POSITION else None
 
 
-def _run_number(connection: Connection, run_id: UUID | None) -> int | None:
-    row = None if run_id is None else connection.execute(_NUMBER, (run_id,)).fetchone()
-    return None if row is None else row[0]
-
-
 def _envelope(event: RecordedEvent | ListedEvent, number: int | None) -> Envelope:
     kind = EVENTS.get(event.topic)
-    return Envelope(
-        position=event.position,
-        stream_id=event.stream_id,
+    return Envelope.copy_of(
+        event,
         stream_kind=None if kind is None else kind.stream,
-        version=event.version,
-        topic=event.topic,
-        run_id=event.run_id,
         run_number=number,
-        recorded_at=event.recorded_at,
         says=event.says if isinstance(event, ListedEvent) else _event_line(event),
         bytes=None if isinstance(event, ListedEvent) else len(event.state),
     )
@@ -211,9 +202,8 @@ def _archive(connection: Connection, run_id: UUID | None) -> InArchive | None:
     archived = None if run_id is None else archive_of(connection, run_id)
     if archived is None:
         return None
-    return InArchive(
-        file=archived.file,
-        sha256=archived.sha256,
+    return InArchive.copy_of(
+        archived,
         archived_at=archived.timestamp,
         attach=f"failproof-es attach {quote(archived.file)}",
     )
@@ -223,7 +213,5 @@ PAGE = Page(
     name="event",
     path="/events/{position}",
     says="One event exactly as it is stored, and the proof that it was not changed.",
-    query=EventQuery,
-    model=EventPage,
     read=read_event_page,
 )

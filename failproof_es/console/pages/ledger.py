@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from failproof_es.assurance.ledger_status import LedgerStatus, ledger_status
 from failproof_es.console.page import Page, PageModel, PageRequest
-from failproof_es.console.paging import PagedQuery, read_cursor
-
-_LARGEST = (1 << 63) - 1
+from failproof_es.console.paging import PagedQuery, integer
 
 
 class LedgerPage(PageModel):
@@ -25,11 +23,8 @@ class LedgerPage(PageModel):
 
 def read_ledger(request: PageRequest[PagedQuery]) -> LedgerPage:
     """The present status of the ledger."""
-    query = request.query
-    (before,) = (None,) if query.after is None else read_cursor(query.after, int)
-    if before is not None:
-        before = min(max(before, 0), _LARGEST)
-    status = ledger_status(request.connection, most=query.limit, before=before)
+    (before,) = request.query.begin(integer) or (None,)
+    status = ledger_status(request.connection, most=request.query.limit, before=before)
     return LedgerPage(
         as_of=request.as_of,
         ledger=status,
@@ -50,7 +45,5 @@ PAGE = Page(
     name="ledger",
     path="/ledger",
     says="How far the log is signed, cosigned and anchored, and when it was last verified.",
-    query=PagedQuery,
-    model=LedgerPage,
     read=read_ledger,
 )

@@ -16,12 +16,12 @@ from failproof_es.console.pages.evaluation import require_evaluation
 from failproof_es.console.pages.results import (
     ChosenResults,
     FilterPart,
+    begin_of_results,
     chosen_of,
     position_of_results,
-    read_result_cursor,
     run_of_results,
 )
-from failproof_es.console.paging import PagedQuery, Paging, cursor
+from failproof_es.console.paging import PagedQuery, Paging
 from failproof_es.console.parts.conversation import TurnShown, read_conversation, shown_turns
 from failproof_es.console.parts.evaluation import EvaluationVerdict, verdict_of
 from failproof_es.console.parts.expectations import (
@@ -34,7 +34,6 @@ from failproof_es.core.run import Run
 from failproof_es.core.summary import RunTotals
 from failproof_es.engine.history import UNREADABLE, read_evaluations, stored_case
 from failproof_es.problems import InvalidInput
-from failproof_es.reading.chosen_results import ListedResult
 from failproof_es.reading.overviews.counted_results import count_results, is_large
 from failproof_es.reading.overviews.result_matrix import (
     AskedModels,
@@ -98,10 +97,10 @@ class MatrixCase(Document):
     """A case, with the result of each model."""
 
     prompt_id: UUID
-    suite_id: str | None
+    suite_id: str | None = None
     case_id: str
-    category: str | None
-    severity: str | None
+    category: str | None = None
+    severity: str | None = None
     expected: str | None
     """The expectation of the case, shortened; `None` where the log lacks the case."""
     first: UUID | None
@@ -170,7 +169,7 @@ def read_matrix(request: PageRequest[MatrixQuery]) -> MatrixPage:
         query.filter,
         columns=[column.model for column in columns],
         up_to=up_to,
-        after=read_result_cursor(query.after),
+        after=begin_of_results(query),
         limit=query.limit,
     )
     planned = run.started.planned_evaluations
@@ -197,14 +196,7 @@ def read_matrix(request: PageRequest[MatrixQuery]) -> MatrixPage:
         chosen=tuple(chosen_of(query)),
         rows=rows,
         looked_at=page.looked_at,
-        paging=Paging(
-            limit=query.limit,
-            shown=len(rows),
-            matching=matching,
-            total=total,
-            first=query.after is None,
-            next=None if page.following is None else cursor(*page.following),
-        ),
+        paging=query.paging(rows, page.following, matching=matching, total=total),
         shown=None if query.show is None else _show_evaluation(request, run_id, query.show, rows),
     )
 
@@ -273,17 +265,13 @@ def _read_cases(connection: Connection, prompt_ids: Sequence[UUID]) -> Mapping[U
 
 
 def _case_shown(row: MatrixRow, case: Case | None) -> MatrixCase:
-    first: ListedResult | None = row.first
-    named = case or first
-    return MatrixCase(
-        prompt_id=row.prompt_id,
-        suite_id=named and named.suite_id,
+    named = case or row.first
+    return MatrixCase.copy_of(
+        row,
+        named,
         case_id=(named and named.case_id) or str(row.prompt_id),
-        category=named and named.category,
-        severity=named and named.severity,
         expected=case and expected_of(case),
-        first=first and first.evaluation_id,
-        cells=row.cells,
+        first=row.first and row.first.evaluation_id,
     )
 
 
@@ -334,7 +322,5 @@ PAGE = Page(
     path="/runs/{run}/matrix",
     word="Cases by models",
     says="Which model of a run failed which case: cases by models, with a conversation beside.",
-    query=MatrixQuery,
-    model=MatrixPage,
     read=read_matrix,
 )

@@ -10,8 +10,8 @@ from uuid import UUID
 from pydantic import Field
 
 from failproof_es.configuration.recorded import repetitions_of
-from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
-from failproof_es.console.paging import PagedQuery, Paging, Query, cursor, read_cursor
+from failproof_es.console.page import Page, PageModel, PageRequest
+from failproof_es.console.paging import PagedQuery, Paging, Query, integer
 from failproof_es.reading.chosen_results import (
     ListedResult,
     ResultFilter,
@@ -154,7 +154,7 @@ def read_results(request: PageRequest[ResultsQuery]) -> ResultsPage:
         run_id,
         query.filter,
         up_to=up_to,
-        after=read_result_cursor(query.after),
+        after=begin_of_results(query),
         limit=query.limit,
         by_severity=is_listed_by_severity(planned),
     )
@@ -181,15 +181,11 @@ def read_results(request: PageRequest[ResultsQuery]) -> ResultsPage:
             connection, [row.evaluation_id for row in page.rows], up_to=up_to
         ),
         looked_at=page.looked_at,
-        paging=Paging(
-            limit=query.limit,
-            shown=len(page.rows),
+        paging=query.paging(
+            page.rows,
+            page.following,
             matching=numbers.matching,
-            total=numbers.total
-            if query.status != "unfinished"
-            else numbers.unfinished + numbers.total,
-            first=query.after is None,
-            next=None if page.following is None else cursor(*page.following),
+            total=numbers.total + (numbers.unfinished if query.status == "unfinished" else 0),
         ),
         facets=tuple(
             Facet(
@@ -237,27 +233,14 @@ def position_of_results(request: PageRequest[Any]) -> int:
     return reached if request.query.up_to is None else min(request.query.up_to, reached)
 
 
-def read_result_cursor(text: str | None) -> ResultKey | None:
-    """The key in the cursor of a list of results. Raises `BadParameter`."""
-    return (
-        None
-        if text is None
-        else ResultKey(*read_cursor(text, _parse_small, _parse_big, UUID, _parse_small))
-    )
+def begin_of_results(query: PagedQuery) -> ResultKey | None:
+    """The key after which a page of results begins. Raises `BadParameter`."""
+    key = query.begin(_rank, integer, UUID, _rank)
+    return None if key is None else ResultKey(*key)
 
 
-def _parse_small(text: str) -> int:
-    return _parse_number(text, 6)
-
-
-def _parse_big(text: str) -> int:
-    return _parse_number(text, 2**63 - 1)
-
-
-def _parse_number(text: str, most: int) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= most):
-        raise ValueError(text)
-    return int(text)
+def _rank(text: str) -> int:
+    return ("0", "1", "2", "3", "4", "5", "6").index(text)
 
 
 PAGE = Page(
@@ -265,8 +248,6 @@ PAGE = Page(
     path="/runs/{run}/results",
     word="Results",
     says="Which cases of a run failed: its results, those that need attention first.",
-    query=ResultsQuery,
-    model=ResultsPage,
     read=read_results,
-    rows=AllRows(ListedResult, every_result),
+    rows=every_result,
 )

@@ -7,14 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
-from failproof_es.console.paging import (
-    BadParameter,
-    PagedQuery,
-    Paging,
-    cursor,
-    read_cursor,
-)
+from failproof_es.console.page import Page, PageModel, PageRequest
+from failproof_es.console.paging import PagedQuery, Paging, integer
 from failproof_es.reading.overviews.review_queue import (
     OPEN,
     LeftToPeople,
@@ -83,9 +77,7 @@ def read_review(request: PageRequest[ReviewQuery]) -> ReviewPage:
     """The page of the queue that begins after the cursor."""
     request.need_projections()
     query, connection = request.query, request.connection
-    after = 0 if query.after is None else read_cursor(query.after, int)[0]
-    if not 0 <= after <= _BIGGEST:
-        raise BadParameter("after", "it is no cursor of this list")
+    (after,) = query.begin(integer) or (0,)
     page = page_of_queue(
         connection, query.states, run_number=query.run or None, after=after, limit=query.limit
     )
@@ -97,13 +89,11 @@ def read_review(request: PageRequest[ReviewQuery]) -> ReviewPage:
         as_of=request.as_of,
         rows=page.rows,
         looked_at=page.looked_at,
-        paging=Paging(
-            limit=query.limit,
-            shown=len(page.rows),
+        paging=query.paging(
+            page.rows,
+            None if page.following is None else (page.following,),
             matching=sum(counts[state] for state in query.states),
             total=sum(sum(run.states.values()) for run in runs),
-            first=query.after is None,
-            next=None if page.following is None else cursor(page.following),
         ),
         states=(
             StateCount(state="open", evaluations=sum(counts[state] for state in OPEN)),
@@ -132,8 +122,6 @@ PAGE = Page(
     name="review",
     path="/review",
     says="What needs a person: evaluations that only people can judge, and the command for it.",
-    query=ReviewQuery,
-    model=ReviewPage,
     read=read_review,
-    rows=AllRows(LeftToPeople, every_one),
+    rows=every_one,
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import sha256
-from uuid import UUID
 
 from failproof_es.catalogue.run import RunDocument
 from failproof_es.catalogue.run_document import run_document
@@ -18,14 +17,9 @@ from failproof_es.console.parts.run import (
     failed_groups,
     next_steps,
 )
-from failproof_es.core.run import Run
 from failproof_es.core.summary import RunSummary
-from failproof_es.problems import InvalidInput
-from failproof_es.reading.as_of import AsOf
 from failproof_es.reading.listed_runs import change_since_before, trends_of
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.reading.result_reader import ResultReader
-from failproof_es.store.reading.reader import Connection, read_event, resolve_run
 
 MOST_MESSAGES = 100
 """Most distinct messages of failed requests that are read: the most frequent."""
@@ -33,8 +27,7 @@ MOST_MESSAGES = 100
 
 def read_run(request: PageRequest[Query]) -> RunPage:
     """The run that the path names: by its number, its id, or as `latest`."""
-    run_id = resolve_run(request.connection, request.path["run"])
-    run = require_begun_run(request.connection, request.reader, request.as_of, run_id)
+    run = request.run()
     recorded = RecordedRun(request.connection, run, request.reader, messages=MOST_MESSAGES)
     document = run_document(recorded, request.as_of, most_read=MOST_READ)
     failed = failed_groups(recorded.summary)
@@ -59,21 +52,6 @@ def _trends(request: PageRequest[Query], document: RunDocument) -> Iterator[Mode
             yield ModelTrend(model=model.key, points=points, change=change)
 
 
-def require_begun_run(
-    connection: Connection, reader: ResultReader, as_of: AsOf, run_id: UUID
-) -> Run:
-    """The run. Raises `InvalidInput` where it began after `as_of.events_up_to`."""
-    first = read_event(connection, run_id, 1)
-    if first is not None and first.position > as_of.events_up_to:
-        raise InvalidInput.because(
-            "not-yet-read",
-            f"the run began with event {first.position:,}. The projections, which pages are made "
-            f"of, have read {as_of.events_up_to:,} so far",
-            remedy="load the page again in a moment",
-        )
-    return reader.run(run_id)
-
-
 def shape_of(summary: RunSummary) -> str:
     """Fingerprint of the rows and columns of a run's page; numbers alone do not change it."""
     shape = (
@@ -93,7 +71,5 @@ PAGE = Page(
     name="run",
     path="/runs/{run}",
     says="How a run is going, or how it went.",
-    query=Query,
-    model=RunPage,
     read=read_run,
 )

@@ -9,8 +9,8 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field
 
 from failproof_es.catalogue.pass_rate import PassRate, build_pass_rate
-from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
-from failproof_es.console.paging import CURSOR_SAYS, PagedQuery, Paging, one_page, read_cursor
+from failproof_es.console.page import Page, PageModel, PageRequest
+from failproof_es.console.paging import CURSOR_SAYS, PagedQuery, Paging, integer, one_page
 from failproof_es.engine.workers.presence import list_holders
 from failproof_es.events.base import RunStatus
 from failproof_es.reading.archived_list import count_archived, count_matching
@@ -117,7 +117,7 @@ class RunsPage(PageModel):
 def read_runs(request: PageRequest[RunsQuery]) -> RunsPage:
     """The page of runs that begins after the cursor."""
     query = request.query
-    before = None if query.after is None else read_cursor(query.after, int)[0]
+    (before,) = query.begin(integer) or (None,)
     listed_runs = list_runs(
         request.connection,
         request.reader,
@@ -133,29 +133,25 @@ def read_runs(request: PageRequest[RunsQuery]) -> RunsPage:
     numbers = (
         _count_runs(request, request.reader) if isinstance(request.reader, RowReader) else None
     )
+    by_status, by_model, by_tag = (
+        ({}, {}, {}) if numbers is None else (numbers.by_status, numbers.by_model, numbers.by_tag)
+    )
     return RunsPage(
         as_of=request.as_of,
         rows=tuple(_row(run, holders, trends) for run in rows),
-        paging=Paging(
-            limit=query.limit,
-            shown=len(rows),
-            matching=numbers and numbers.matching,
-            total=numbers and numbers.total,
-            first=query.after is None,
-            next=following,
+        paging=query.paging(
+            rows,
+            following,
+            matching=None if numbers is None else numbers.matching,
+            total=None if numbers is None else numbers.total,
         ),
-        statuses=()
-        if numbers is None
-        else tuple(
-            StatusCount(status=status, runs=numbers.by_status.get(status, 0))
+        statuses=tuple(
+            StatusCount(status=status, runs=by_status.get(status, 0))
             for status in (*get_args(RunStatus), ARCHIVED)
+            if numbers is not None
         ),
-        models=()
-        if numbers is None
-        else tuple(ModelCount(model=key, runs=runs) for key, runs in numbers.by_model.items()),
-        tags=()
-        if numbers is None
-        else tuple(TagCount(tag=tag, runs=runs) for tag, runs in numbers.by_tag.items()),
+        models=tuple(ModelCount(model=model, runs=runs) for model, runs in by_model.items()),
+        tags=tuple(TagCount(tag=tag, runs=runs) for tag, runs in by_tag.items()),
         hidden_runs=numbers and numbers.hidden,
     )
 
@@ -207,8 +203,6 @@ PAGE = Page(
     name="runs",
     path="/runs",
     says="What ran, what runs, what failed: the runs, newest first.",
-    query=RunsQuery,
-    model=RunsPage,
     read=read_runs,
-    rows=AllRows(ListedRun, every_run),
+    rows=every_run,
 )

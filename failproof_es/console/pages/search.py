@@ -8,7 +8,6 @@ from pydantic import Field
 
 from failproof_es.console.links import to
 from failproof_es.console.page import Page, PageModel, PageRequest
-from failproof_es.console.pages import all_pages
 from failproof_es.console.paging import Query
 from failproof_es.reading.search import Hit, ScanExtent, search
 from failproof_es.support.document import Document
@@ -53,35 +52,25 @@ def read_search(request: PageRequest[SearchQuery]) -> SearchPage:
     text = request.query.q
     projected = request.as_of.source == "projections"
     result = search(request.connection, text or "", projected=projected)
-    pages = {page.name for page in all_pages()}
     return SearchPage(
         as_of=request.as_of,
         q=text,
-        hits=tuple(HitShown(hit=hit, url=_url(hit, pages)) for hit in result.hits),
+        hits=tuple(HitShown(hit=hit, url=_url(hit)) for hit in result.hits),
         looked=tuple(result.looked),
-        only=None if result.only is None else _url(result.only, pages),
+        only=None if result.only is None else _url(result.only),
     )
 
 
-def _url(hit: Hit, pages: set[str]) -> str:
+def _url(hit: Hit) -> str:
     """URL of a hit's page; of the stream of its events where it has no page."""
-    match hit.kind:
-        case "run":
-            return to("runs", hit.id)
-        case "event":
-            return to("events", hit.id)
-        case "evaluation" | "case" if hit.kind in pages:
-            return to(f"{hit.kind}s", hit.id)
-        case _:
-            return to("streams", hit.id)
+    has_page = hit.kind in ("run", "event", "evaluation", "case")
+    return to(f"{hit.kind}s" if has_page else "streams", hit.id)
 
 
 PAGE = Page(
     name="search",
     path="/search",
     says="What a number, a name, an id, a digest or a few words name.",
-    query=SearchQuery,
-    model=SearchPage,
     read=read_search,
     # It finds nothing, so it scans as far as a search can.
     warming=SearchQuery(q="words-that-no-answer-has"),

@@ -8,13 +8,13 @@ from uuid import UUID
 
 from pydantic import Field
 
-from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
-from failproof_es.console.paging import PagedQuery, Paging, cursor, read_cursor
+from failproof_es.console.page import Page, PageModel, PageRequest
+from failproof_es.console.paging import PagedQuery, Paging, integer, one_page
 from failproof_es.events import EVENTS
 from failproof_es.problems import InvalidInput
+from failproof_es.store.reading.experiments import run_numbers
 from failproof_es.store.reading.log_pages import ListedEvent, stream_events, stream_topics
 
-_NUMBER = "SELECT run_number FROM failproof.run_list WHERE run_id = %s"
 _AT_ONCE = 200
 
 
@@ -45,18 +45,13 @@ def read_stream(request: PageRequest[StreamQuery]) -> StreamPage:
     """The page of the stream that the path names."""
     connection, query = request.connection, request.query
     stream_id, topics = _stream(request)
-    (after,) = (0,) if query.after is None else read_cursor(query.after, int)
+    (after,) = query.begin(integer) or (0,)
     events = stream_events(
-        connection,
-        stream_id,
-        after=min(max(after, 0), 1 << 62),
-        topic=query.topic,
-        limit=query.limit + 1,
+        connection, stream_id, after=after, topic=query.topic, limit=query.limit + 1
     )
-    rows = tuple(events[: query.limit])
+    rows, following = one_page(events, query.limit, lambda event: (event.version,))
     first = (rows or stream_events(connection, stream_id, limit=1))[0]
     run_id = first.run_id
-    row = None if run_id is None else connection.execute(_NUMBER, (run_id,)).fetchone()
     total = sum(topics.values())
     kinds = {EVENTS[name].stream for name in topics if name in EVENTS}
     return StreamPage(
@@ -64,17 +59,15 @@ def read_stream(request: PageRequest[StreamQuery]) -> StreamPage:
         stream_id=stream_id,
         kind=kinds.pop() if len(kinds) == 1 else None,
         run_id=run_id,
-        run_number=None if row is None else row[0],
+        run_number=None if run_id is None else run_numbers(connection, [run_id]).get(run_id),
         archived=any(row.archived for row in rows),
         topics=topics,
         rows=rows,
-        paging=Paging(
-            limit=query.limit,
-            shown=len(rows),
+        paging=query.paging(
+            rows,
+            following,
             matching=total if query.topic is None else topics.get(query.topic, 0),
             total=total,
-            first=query.after is None,
-            next=cursor(rows[-1].version) if len(events) > query.limit else None,
         ),
     )
 
@@ -112,8 +105,6 @@ PAGE = Page(
     name="stream",
     path="/streams/{stream}",
     says="The events of one stream, in order.",
-    query=StreamQuery,
-    model=StreamPage,
     read=read_stream,
-    rows=AllRows(ListedEvent, every_event),
+    rows=every_event,
 )

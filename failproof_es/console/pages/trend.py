@@ -11,8 +11,7 @@ from uuid import UUID
 from pydantic import Field
 
 from failproof_es.catalogue.pass_rate import PassRate, build_pass_rate
-from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
-from failproof_es.console.pages.run import require_begun_run
+from failproof_es.console.page import Page, PageModel, PageRequest
 from failproof_es.console.paging import Query
 from failproof_es.core.summary import RunTotals
 from failproof_es.engine.related_runs.attempts import attempts_of
@@ -33,7 +32,7 @@ class TrendQuery(Query):
     ] = 30
 
 
-class AttemptRate(Document):
+class ModelInAttempt(Document):
     """One model in one attempt."""
 
     model: str
@@ -43,6 +42,11 @@ class AttemptRate(Document):
     name: str
     status: str
     started_at: datetime
+
+
+class AttemptRate(ModelInAttempt):
+    """One model in one attempt, for the page."""
+
     place: int
     """Its place among the attempts shown, from 0: the same for all models."""
     passed: PassRate
@@ -50,15 +54,9 @@ class AttemptRate(Document):
     """The rate less that of the attempt before, of those shown."""
 
 
-class AttemptRow(Document):
+class AttemptRow(ModelInAttempt):
     """One model in one attempt, as a row of a table."""
 
-    model: str
-    run_number: int
-    attempt: int | None
-    name: str
-    status: str
-    started_at: datetime
     passed: int
     total: int
     """Evaluations that passed or failed."""
@@ -90,18 +88,15 @@ class TrendPage(PageModel):
 
 def read_trend(request: PageRequest[TrendQuery]) -> TrendPage:
     """The trend of the experiment of the run that the path names."""
-    connection, reader = request.connection, request.reader
-    run_id = resolve_run(connection, request.path["run"])
-    run = require_begun_run(connection, reader, request.as_of, run_id)
-    rates, attempts = _read_rates(request, run_id, request.query.attempts)
+    run = request.run()
+    rates, attempts = _read_rates(request, run.started.originator_id, request.query.attempts)
     models = defaultdict[str, list[AttemptRate]](list)
     for rate in rates:
         models[rate.model].append(rate)
-    return TrendPage(
+    return TrendPage.copy_of(
+        run.started,
+        run,
         as_of=request.as_of,
-        run_number=run.started.run_number,
-        name=run.started.name,
-        status=run.status,
         attempts=attempts,
         shown=max((rate.place + 1 for rate in rates), default=0),
         models=tuple(ModelOverRuns(model=model, points=tuple(models[model])) for model in models),
@@ -112,21 +107,7 @@ def every_rate(request: PageRequest[TrendQuery]) -> Iterator[AttemptRow]:
     """The rates of the newest attempts, at most `_MOST_ROWS` of these, by model."""
     run_id = resolve_run(request.connection, request.path["run"])
     for rate in _read_rates(request, run_id, _MOST_ROWS)[0]:
-        passed = rate.passed
-        yield AttemptRow(
-            model=rate.model,
-            run_number=rate.run_number,
-            attempt=rate.attempt,
-            name=rate.name,
-            status=rate.status,
-            started_at=rate.started_at,
-            passed=passed.passed,
-            total=passed.total,
-            rate=passed.rate,
-            low=passed.low,
-            high=passed.high,
-            change=rate.change,
-        )
+        yield AttemptRow.copy_of(rate.passed, rate)
 
 
 def _read_rates(
@@ -152,14 +133,12 @@ def _rates_of(
         if model not in run.models:
             continue
         passed = build_pass_rate(run.clusters[model], run.models[model].unscored)
-        started = run.run.started
-        yield AttemptRate(
+        yield AttemptRate.copy_of(
+            run.run.started,
+            run.run,
             model=model,
-            run_number=started.run_number,
             attempt=places[run.run_id],
-            name=started.name,
-            status=run.run.status,
-            started_at=started.timestamp,
+            started_at=run.run.started.timestamp,
             place=place,
             passed=passed,
             change=None if before is None or passed.rate is None else passed.rate - before,
@@ -172,8 +151,6 @@ PAGE = Page(
     path="/runs/{run}/trend",
     word="Trend",
     says="How the pass rates of an experiment went, attempt by attempt, with intervals.",
-    query=TrendQuery,
-    model=TrendPage,
     read=read_trend,
-    rows=AllRows(AttemptRow, every_rate),
+    rows=every_rate,
 )

@@ -57,9 +57,9 @@ class ModelsCompared(Document):
     other: PassRate
     difference: float
     """Rate of `other` less rate of `base`, over the pairs."""
-    low: float | None
-    high: float | None
-    method: str | None
+    low: float | None = None
+    high: float | None = None
+    method: str | None = None
     test: str
     p: float
     adjusted_p: float
@@ -110,29 +110,16 @@ def models_compared(
 ) -> ModelsCompared:
     """The comparison of two models, as the page shows it."""
     base, other = sides
-    paired, interval = counts.paired, counts.paired.interval
-    return ModelsCompared(
+    return ModelsCompared.copy_of(
+        counts,
+        counts.paired,
+        counts.paired.interval,
         base_model=base.model,
         other_model=other.model,
-        both_passed=counts.both_passed,
-        both_failed=counts.both_failed,
-        worse=counts.worse,
-        better=counts.better,
-        one_answer=counts.one_answer,
         base=build_pass_rate(counts.base),
         other=build_pass_rate(counts.other),
-        difference=paired.difference,
-        low=None if interval is None else interval.low,
-        high=None if interval is None else interval.high,
-        method=None if interval is None else interval.method,
-        test=paired.test,
-        p=paired.p,
         adjusted_p=adjusted,
         adjusted_for=together,
-        clusters=paired.clusters,
-        smallest_effect=paired.smallest_effect,
-        unpaired=counts.unpaired,
-        not_looked_into=counts.not_looked_into,
     )
 
 
@@ -151,14 +138,11 @@ def _json(value: object) -> str | None:
 def run_compared(run: Run, remarks: tuple[str, ...]) -> ComparedRun:
     """A compared run, as the page shows it."""
     started = run.started
-    return ComparedRun(
+    return ComparedRun.copy_of(
+        started,
+        run,
         run_id=started.originator_id,
-        run_number=started.run_number,
-        name=started.name,
-        status=run.status,
         started_at=started.timestamp,
-        code_version=started.code_version,
-        dialect=started.dialect,
         models=tuple(model.key for model in started.models),
         remarks=remarks,
     )

@@ -144,16 +144,16 @@ class AttemptShown(Document):
     request: BodyShown
     outcome: str
     """`answered`, `failed`, `orphaned` or `waiting`."""
-    status: int | None
+    status: int | None = None
     error_kind: str | None
     message: TextShown | None
     response: BodyShown | None
     headers: dict[str, str]
-    latency_ms: float | None
-    finish_reason: str | None
-    provider_request_id: str | None
-    input_tokens: int | None
-    output_tokens: int | None
+    latency_ms: float | None = None
+    finish_reason: str | None = None
+    provider_request_id: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
     cost_usd: float | None
 
 
@@ -196,29 +196,10 @@ def dumped(value: Any) -> str:
 
 def verdict_of(outcome: EvaluationOutcome) -> EvaluationVerdict:
     """The outcome, as the page shows it."""
-    return EvaluationVerdict(
-        status=outcome.status,
-        passed=outcome.passed,
-        lost=outcome.lost,
-        awaiting_review=outcome.awaiting_review,
-        class_=outcome.class_,
+    return EvaluationVerdict.copy_of(
+        outcome,
         reason=shortened(outcome.reason, 2000),
-        scores=dict(outcome.scores),
-        error_kind=outcome.error_kind,
         error_message=outcome.error_message and shortened(outcome.error_message, 2000),
-        requests=outcome.requests,
-        retries=outcome.retries,
-        orphaned_requests=outcome.orphaned_requests,
-        latency_ms=outcome.latency_ms,
-        first_token_ms=outcome.first_token_ms,
-        cost_usd=None if outcome.cost_usd is None else float(outcome.cost_usd),
-        input_tokens=outcome.input_tokens,
-        output_tokens=outcome.output_tokens,
-        finish_reason=outcome.finish_reason,
-        model_answered=outcome.model_answered,
-        source_run_id=outcome.source_run_id,
-        source_evaluation_id=outcome.source_evaluation_id,
-        impossible=outcome.impossible,
     )
 
 
@@ -237,17 +218,13 @@ def attempt_shown(
     assert error is None or isinstance(error, ErrorRecorded)
     came = exchange.answer or exchange.error
     back = answer or error
-    cost = None if answer is None else answer_cost(prices, answer)
     message = None if error is None else error.message
-    return AttemptShown(
+    return AttemptShown.copy_of(
+        request,
+        back,
+        answer and answer.usage,
         number=number,
-        purpose=request.purpose,
-        judge=request.judge,
-        turn=request.turn,
-        attempt=request.attempt,
         at=request.timestamp,
-        model=request.model,
-        endpoint=request.endpoint,
         parameters=json_shown(request.parameters),
         request=_request_body(key, exchange),
         outcome="failed"
@@ -257,7 +234,6 @@ def attempt_shown(
         else "orphaned"
         if exchange.orphaned
         else "waiting",
-        status=None if back is None else back.status,
         error_kind=None if error is None else error.kind,
         message=None
         if message is None or exchange.error is None
@@ -266,12 +242,7 @@ def attempt_shown(
         if came is None or back is None or back.body is None
         else _reply_body(key, came.row.position, back),
         headers={} if back is None else back.headers,
-        latency_ms=None if back is None else back.latency_ms,
-        finish_reason=None if answer is None else answer.finish_reason,
-        provider_request_id=None if answer is None else answer.provider_request_id,
-        input_tokens=None if answer is None else answer.usage.input_tokens,
-        output_tokens=None if answer is None else answer.usage.output_tokens,
-        cost_usd=None if cost is None else float(cost),
+        cost_usd=answer and answer_cost(prices, answer),
     )
 
 
@@ -280,15 +251,11 @@ def imported_shown(history: Sequence[ReadEvent], says: str | None) -> ImportedSh
     for record in history:
         if isinstance(record.event, AnswerImported):
             answer = record.event
-            return ImportedShown(
+            return ImportedShown.copy_of(
+                answer,
                 says=says or "imported, not asked by us",
                 position=record.row.position,
-                source_place=answer.source_place,
-                sample_sha256=answer.sample_sha256,
-                source_passed=answer.source_passed,
                 source_scores=json_shown(answer.source_scores),
-                source_cost_usd=answer.source_cost_usd,
-                asked_at=answer.asked_at,
             )
     return None
 
@@ -338,10 +305,8 @@ def steps_of(history: Sequence[ReadEvent]) -> Iterator[Step]:
             says = line_of(row.topic, row.upcast_payload())
         except UNREADABLE as error:
             says = str(error)
-        yield Step(
-            position=row.position,
-            version=row.version,
-            topic=row.topic,
+        yield Step.copy_of(
+            row,
             at=at,
             after_ms=None if before is None else (at - before).total_seconds() * 1000,
             says=shortened(says, LINE),
@@ -375,13 +340,9 @@ def graders_of(history: Sequence[ReadEvent]) -> Iterator[GraderVersion]:
 
 def review_shown(review: Reviewed) -> ReviewShown:
     """A review, as the page shows it."""
-    return ReviewShown(
-        reviewer=review.reviewer,
-        verdict=review.verdict,
-        severity=review.severity,
+    return ReviewShown.copy_of(
+        review,
         items={item.item: item.verdict for item in review.items},
-        tags=review.tags,
         notes=text_shown(review.notes, None),
-        blind=review.blind,
         at=review.timestamp,
     )
