@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
+from functools import partial
+from operator import attrgetter
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,10 +45,10 @@ def by_series(observations: Iterable[Observation]) -> dict[str, list[Observation
 
     The series are in order of first appearance; a series keeps the order of its observations.
     """
-    series: dict[str, list[Observation]] = {}
+    series = defaultdict[str, list[Observation]](list)
     for observation in observations:
-        series.setdefault(observation.series, []).append(observation)
-    return series
+        series[observation.series].append(observation)
+    return dict(series)
 
 
 def funnel(series: str, of: Sequence[Observation], *, judged: bool) -> Funnel:
@@ -57,16 +60,12 @@ def funnel(series: str, of: Sequence[Observation], *, judged: bool) -> Funnel:
     return Funnel(
         series,
         planned=len(of),
-        sent=sum(observation.sent for observation in of),
-        answered=sum(observation.answered for observation in of),
-        classified=sum(
-            observation.answered and observation.class_ is not None for observation in of
-        ),
-        judged=sum(any(good for _, good in observation.judges) for observation in of)
-        if judged
-        else None,
-        scored=sum(observation.unscored_reason is None for observation in of),
-        losses=_count_kinds(observation.unscored_reason for observation in of),
+        sent=sum(seen.sent for seen in of),
+        answered=sum(seen.answered for seen in of),
+        classified=sum(seen.answered and seen.class_ is not None for seen in of),
+        judged=sum(any(good for _, good in seen.judges) for seen in of) if judged else None,
+        scored=sum(seen.unscored_reason is None for seen in of),
+        losses=_count_kinds(seen.unscored_reason for seen in of),
     )
 
 
@@ -77,20 +76,13 @@ def groups(series: str, of: Sequence[Observation]) -> Iterator[GroupRate]:
     nor fail, do not count. Categories are left out if they only repeat the suites, and so are tags
     that name a family: the variants of a case are one family and count as one case.
     """
-    ended = [
-        observation
-        for observation in of
-        if observation.passed is not None or observation.is_unscored
-    ]
+    ended = [seen for seen in of if seen.passed is not None or seen.is_unscored]
     yield _group("overall", "all cases", series, ended)
     dimensions: tuple[tuple[Dimension, Callable[[Observation], Iterable[str]]], ...] = (
-        ("suite", lambda observation: (observation.suite,)),
-        ("category", lambda observation: (observation.category,)),
-        ("severity", lambda observation: (observation.severity,) if observation.severity else ()),
-        (
-            "tag",
-            lambda observation: (tag for tag in observation.tags if not tag.startswith(FAMILY)),
-        ),
+        ("suite", lambda seen: (seen.suite,)),
+        ("category", lambda seen: (seen.category,)),
+        ("severity", lambda seen: (seen.severity,) if seen.severity else ()),
+        ("tag", lambda seen: (tag for tag in seen.tags if not tag.startswith(FAMILY))),
     )
     for dimension, names in dimensions:
         members: defaultdict[str, list[Observation]] = defaultdict(list)
@@ -123,11 +115,15 @@ def pass_rate_of(of: Iterable[Observation]) -> Rate:
     Observations of one case, or of one family of cases, form a cluster. The figures are those of
     `catalogue.pass_rate`, which reads counts.
     """
-    scored = [observation for observation in of if observation.passed is not None]
-    return rate(
-        [bool(observation.passed) for observation in scored],
-        [observation.cluster for observation in scored],
-    )
+    return _rate_of(_scored(of), lambda seen: bool(seen.passed))
+
+
+def _scored(of: Iterable[Observation]) -> list[Observation]:
+    return [observation for observation in of if observation.passed is not None]
+
+
+def _rate_of(of: Sequence[Observation], holds: Callable[[Observation], bool]) -> Rate:
+    return rate([holds(seen) for seen in of], [seen.cluster for seen in of])
 
 
 def heat(series: str, of: Sequence[Observation]) -> Iterator[HeatCell]:
@@ -137,11 +133,8 @@ def heat(series: str, of: Sequence[Observation]) -> Iterator[HeatCell]:
     under `NO_SEVERITY`.
     """
     cells: defaultdict[tuple[str, str], list[bool]] = defaultdict(list)
-    for observation in of:
-        if observation.passed is not None:
-            cells[observation.category, observation.severity or NO_SEVERITY].append(
-                not observation.passed
-            )
+    for seen in _scored(of):
+        cells[seen.category, seen.severity or NO_SEVERITY].append(not seen.passed)
     for category, severity in sorted(cells, key=lambda cell: (cell[0], severity_order(cell[1]))):
         failed = cells[category, severity]
         yield HeatCell(series, category, severity, sum(failed), len(failed))
@@ -154,26 +147,18 @@ def refusals(series: str, of: Sequence[Observation]) -> Refusals:
     `refusal`. A passed case counts as neither: a judge may find a refusal right, or an answer to
     decline in words that the classifier does not know. An empty reply is not an answer.
     """
-    scored = [observation for observation in of if observation.passed is not None]
-    expecting_answer = [observation for observation in scored if not observation.refusal_wanted]
-    expecting_refusal = [observation for observation in scored if observation.refusal_wanted]
+    scored = _scored(of)
     return Refusals(
         series,
-        refused=sum(observation.class_ == REFUSAL for observation in scored),
+        refused=sum(seen.class_ == REFUSAL for seen in scored),
         scored=len(scored),
-        over=rate(
-            [
-                not observation.passed and observation.class_ == REFUSAL
-                for observation in expecting_answer
-            ],
-            [observation.cluster for observation in expecting_answer],
+        over=_rate_of(
+            [seen for seen in scored if not seen.refusal_wanted],
+            lambda seen: not seen.passed and seen.class_ == REFUSAL,
         ),
-        under=rate(
-            [
-                not observation.passed and observation.class_ not in (REFUSAL, EMPTY)
-                for observation in expecting_refusal
-            ],
-            [observation.cluster for observation in expecting_refusal],
+        under=_rate_of(
+            [seen for seen in scored if seen.refusal_wanted],
+            lambda seen: not seen.passed and seen.class_ not in (REFUSAL, EMPTY),
         ),
     )
 
@@ -185,12 +170,12 @@ def errors(series: str, of: Sequence[Observation]) -> Errors:
     """
     return Errors(
         series,
-        requests=_count_kinds(kind for observation in of for kind in observation.errors),
-        retries=sum(observation.retries for observation in of),
+        requests=_count_kinds(kind for seen in of for kind in seen.errors),
+        retries=sum(seen.retries for seen in of),
         lost=_count_kinds(
-            observation.unscored_reason
-            for observation in of
-            if observation.unscored_reason not in (None, UNFINISHED, AWAITING_REVIEW)
+            seen.unscored_reason
+            for seen in of
+            if seen.unscored_reason not in (UNFINISHED, AWAITING_REVIEW)
         ),
     )
 
@@ -203,10 +188,9 @@ def stability(series: str, of: Sequence[Observation]) -> Stability | None:
     """
     tries: dict[tuple[str, str], list[bool]] = defaultdict(list)
     families: dict[tuple[str, str], tuple[str, str]] = {}
-    for observation in of:
-        if observation.passed is not None:
-            tries[observation.suite, observation.case].append(observation.passed)
-            families[observation.suite, observation.case] = observation.cluster
+    for seen in _scored(of):
+        tries[seen.suite, seen.case].append(bool(seen.passed))
+        families[seen.suite, seen.case] = seen.cluster
     k = max((len(outcomes) for outcomes in tries.values()), default=0)
     if k < 2:
         return None
@@ -238,73 +222,53 @@ def measures(series: str, of: Sequence[Observation]) -> Iterator[Measure]:
     """Mean of each score but `accuracy`, latency percentiles in ms, mean output speed in tokens/s.
 
     The latency percentiles are the 50th and the 95th, and the 50th of the time to the first token.
-    Each measure of the series has its interval; a measure without values is left out.
+    Each measure of the series has its interval; a measure without values is left out. Observations
+    of one case, or of one family of cases, form a cluster.
     """
     names = sorted({name for observation in of for name in observation.scores if name != ACCURACY})
-    for name in names:
-        having = [
-            (observation, observation.scores[name])
-            for observation in of
-            if name in observation.scores
-        ]
-        yield from _measure(series, f"mean {name}", having, "score", None)
-    timed = [
-        (observation, observation.latency_ms)
-        for observation in of
-        if observation.latency_ms is not None
-    ]
-    for percent in (50, 95):
-        yield from _measure(series, f"latency, {percent}th percentile", timed, "ms", percent)
-    firsts = [
-        (observation, observation.first_token_ms)
-        for observation in of
-        if observation.first_token_ms is not None
-    ]
-    yield from _measure(series, "time to first token, 50th percentile", firsts, "ms", 50)
-    speeds = [
-        (observation, observation.tokens_per_second)
-        for observation in of
-        if observation.tokens_per_second is not None
-    ]
-    yield from _measure(series, "mean output speed", speeds, "tokens/s", None)
+    scores = (
+        _Measured(f"mean {name}", "score", None, partial(_score_of, name=name)) for name in names
+    )
+    for name, unit, percent, value_of in (*scores, *_TIMES):
+        having = [(seen.cluster, value) for seen in of if (value := value_of(seen)) is not None]
+        if not having:
+            continue
+        clusters, values = zip(*having, strict=True)
+        if percent is None:
+            statistic, interval = fmean(values), mean_interval(values, clusters)
+        else:
+            statistic = float(np.percentile(values, percent))
+            interval = percentile_interval(values, percent, clusters)
+        yield Measure(series, name, len(values), statistic, interval, unit, len(set(clusters)))
 
 
-def _measure(
-    series: str,
-    name: str,
-    having: Sequence[tuple[Observation, float]],
-    unit: str,
-    percent: float | None,
-) -> Iterator[Measure]:
-    """The mean of the values, or their percentile, with its interval; nothing if `having` is empty.
+class _Measured(NamedTuple):
+    """A measure of a series: the mean of a value, or a percentile (0 to 100) of it."""
 
-    `having` holds each value with its observation; `percent` is from 0 to 100, `None` for the mean.
-    Observations of one case, or of one family of cases, form a cluster.
-    """
-    if not having:
-        return
-    values = [value for _, value in having]
-    clusters = [observation.cluster for observation, _ in having]
-    if percent is None:
-        statistic, interval = fmean(values), mean_interval(values, clusters)
-    else:
-        statistic = float(np.percentile(values, percent))
-        interval = percentile_interval(values, percent, clusters)
-    yield Measure(series, name, len(values), statistic, interval, unit, len(set(clusters)))
+    name: str
+    unit: str
+    percent: float | None
+    value_of: Callable[[Observation], float | None]
+
+
+def _score_of(observation: Observation, name: str) -> float | None:
+    return observation.scores.get(name)
+
+
+_TIMES = (
+    _Measured(MEDIAN_LATENCY, "ms", 50, attrgetter("latency_ms")),
+    _Measured("latency, 95th percentile", "ms", 95, attrgetter("latency_ms")),
+    _Measured("time to first token, 50th percentile", "ms", 50, attrgetter("first_token_ms")),
+    _Measured("mean output speed", "tokens/s", None, attrgetter("tokens_per_second")),
+)
 
 
 def latencies(series: str, of: Sequence[Observation]) -> Distribution:
     """All latencies of the series in milliseconds, ascending; observations without one are left
     out.
     """
-    return Distribution(
-        series,
-        tuple(
-            sorted(
-                observation.latency_ms for observation in of if observation.latency_ms is not None
-            )
-        ),
-    )
+    values = (seen.latency_ms for seen in of if seen.latency_ms is not None)
+    return Distribution(series, tuple(sorted(values)))
 
 
 def failures(observations: Iterable[Observation]) -> tuple[Failed, ...]:
@@ -313,37 +277,14 @@ def failures(observations: Iterable[Observation]) -> tuple[Failed, ...]:
     Those of one rank are ordered by their fault, the most frequent first, then by their severity,
     so that failures of one fault and severity stand together.
     """
-    failed_evaluations = [
-        Failed(
-            run_id=observation.run_id,
-            run_number=observation.run_number,
-            evaluation_id=observation.evaluation_id,
-            prompt_id=observation.prompt_id,
-            model_key=observation.model_key,
-            series=observation.series,
-            suite=observation.suite,
-            case=observation.case,
-            category=observation.category,
-            severity=observation.severity,
-            repetition=observation.repetition,
-            class_=observation.class_,
-            fault=observation.fault,
-            unmet=observation.unmet,
-            reason=observation.reason,
-        )
-        for observation in observations
-        if observation.passed is False
-    ]
-    counts = Counter(failed.fault for failed in failed_evaluations)
-    failed_evaluations.sort(
-        key=lambda failed: (
-            severity_rank(failed.severity),
-            -counts[failed.fault],
-            failed.fault,
-            failed.severity or "",
-        )
-    )
-    return tuple(failed_evaluations)
+    failures = [Failed.copy_of(seen) for seen in observations if seen.passed is False]
+    counts = Counter(failed.fault for failed in failures)
+
+    def place(failed: Failed) -> tuple[object, ...]:
+        severity = failed.severity
+        return severity_rank(severity), -counts[failed.fault], failed.fault, severity or ""
+
+    return tuple(sorted(failures, key=place))
 
 
 def _count_kinds(kinds: Iterable[str | None]) -> tuple[tuple[str, int], ...]:

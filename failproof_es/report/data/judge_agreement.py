@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from failproof_es.core.run import Run
 from failproof_es.engine.history import Connection, recorded_evaluations
-from failproof_es.engine.reviews.comparison import Agreement, RaterComparison, RaterPair
+from failproof_es.engine.reviews.comparison import RaterComparison
 from failproof_es.engine.reviews.people import finished_evaluations
 from failproof_es.report.data.content import JudgeAgreement
 from failproof_es.report.data.kappa import agreement
@@ -32,29 +32,19 @@ def agreements(connection: Connection, runs: Sequence[Run]) -> tuple[JudgeAgreem
 def agreements_in(comparison: RaterComparison) -> tuple[JudgeAgreement, ...]:
     """Agreement and kappa of each two raters that rated the same items.
 
-    Pairs of two people come last.
+    Pairs of two people come last. Verdicts on cases of one family form a cluster.
     """
-    return tuple(_agreement(between, compared) for between, compared in comparison.compared_pairs())
-
-
-def _agreement(between: RaterPair, compared: Agreement) -> JudgeAgreement:
-    """Kappa of the raters in `between` from their verdicts in `compared`.
-
-    Verdicts on cases of one family form a cluster.
-    """
-    pairs = compared.pairs
-    result = agreement(
-        [(pair.one, pair.other) for pair in pairs],
-        [pair.family for pair in pairs],
-        kinds=[pair.kind for pair in pairs],
-    )
-    return JudgeAgreement(
-        one=between.one,
-        other=between.other,
-        what=between.what,
-        pairs=result.pairs,
-        agreeing=result.agreeing,
-        kappa=result.kappa,
-        interval=result.interval,
-        left_out=compared.left_out,
+    return tuple(
+        JudgeAgreement(
+            between.one,
+            between.other,
+            between.what,
+            *agreement(
+                [(pair.one, pair.other) for pair in compared.pairs],
+                [pair.family for pair in compared.pairs],
+                kinds=[pair.kind for pair in compared.pairs],
+            ),
+            compared.left_out,
+        )
+        for between, compared in comparison.compared_pairs()
     )

@@ -14,7 +14,7 @@ within each kind and weighted by the kind's share; with one kind this is Cohen's
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,7 @@ one answer.
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class KappaAgreement:
+class KappaAgreement(NamedTuple):
     """The agreement of two raters, and kappa with its confidence interval.
 
     `kappa` is `None` without pairs, and where agreement by chance is already full (both raters
@@ -48,11 +47,6 @@ class KappaAgreement:
     agreeing: int
     kappa: float | None
     interval: tuple[float, float] | None
-
-    @property
-    def rate(self) -> float | None:
-        """The share of pairs that agree, from 0 to 1; `None` without pairs."""
-        return self.agreeing / self.pairs if self.pairs else None
 
 
 def agreement(

@@ -25,8 +25,11 @@ from failproof_es.report.page.tables import (
     FEWEST_OF_A_GROUP,
     INTERVAL,
     MOST_ROWS_DRAWN,
+    clusters_cell,
     collapsed,
     collapsed_if_long,
+    counted,
+    table_of,
     without_empty_columns,
 )
 from failproof_es.support.plurals import plural
@@ -79,22 +82,18 @@ def comparison(report: Report) -> Iterator[Block]:
 
 def _pairings(compared: Sequence[SeriesPairing]) -> Block:
     """Table of the pairs compared for every two series, and of the omissions with their reason."""
-    return collapsed_if_long(
-        Table(
-            "Compared, and left out",
-            (TableColumn("first", "name"), TableColumn("second", "name"), TableColumn("pairs"),
-             TableColumn("left out: of the first and of the second, and why", "text")),
-            tuple(
-                (
-                    pairing.one,
-                    pairing.other,
-                    f"{pairing.pairs:,}",
-                    "; ".join(of.describe() for of in pairing.unpaired) or "nothing",
-                )
-                for pairing in compared
-            ),
-        )
-    )  # fmt: skip
+    table = table_of(
+        "Compared, and left out",
+        compared,
+        (TableColumn("first", "name"), lambda pairing: pairing.one),
+        (TableColumn("second", "name"), lambda pairing: pairing.other),
+        (TableColumn("pairs"), lambda pairing: f"{pairing.pairs:,}"),
+        (
+            TableColumn("left out: of the first and of the second, and why", "text"),
+            lambda pairing: "; ".join(of.describe() for of in pairing.unpaired) or "nothing",
+        ),
+    )
+    return collapsed_if_long(table)
 
 
 def _all_pairs(comparisons: Sequence[Comparison]) -> Iterator[Block]:
@@ -192,9 +191,9 @@ def _difference_cells(comparison: Comparison) -> tuple[Cell, ...]:
     smallest = paired.smallest_effect
     return (
         f"{paired.pairs:,}",
-        "" if paired.clusters == paired.pairs else f"{paired.clusters:,}",
-        "" if paired.first_only is None else f"{paired.first_only:,}",
-        "" if paired.second_only is None else f"{paired.second_only:,}",
+        clusters_cell(paired.clusters, paired.pairs),
+        counted(paired.first_only),
+        counted(paired.second_only),
         _signed(paired.difference, share=share),
         _signed_ends(paired.interval, share=share) + _unadjusted_remark(comparison),
         _significance(comparison.adjusted_p),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from failproof_es.catalogue.wording import judge_named
 from failproof_es.report.data.content import JudgeAgreement, JudgeCoverage, Report
 from failproof_es.report.page.blocks import Block, Method, Paragraph, Table, TableColumn
-from failproof_es.report.page.tables import INTERVAL, MODEL, without_empty_columns
+from failproof_es.report.page.tables import INTERVAL, MODEL, counted, table_of
 from failproof_es.support.percentages import percent
 from failproof_es.support.plurals import plural
 
@@ -47,21 +47,17 @@ def missing_scores(report: Report) -> Iterator[Block]:
 
 
 def _stages(report: Report) -> Iterator[Block]:
-    stages = ("planned", "sent", "answered", "classified", "judged", "scored")
-    rows = tuple(
-        (
-            funnel.series,
-            f"{funnel.planned:,}",
-            f"{funnel.sent:,}",
-            f"{funnel.answered:,}",
-            f"{funnel.classified:,}",
-            "" if funnel.judged is None else f"{funnel.judged:,}",
-            f"{funnel.scored:,}",
-        )
-        for funnel in report.funnels
+    yield table_of(
+        "From planned to scored",
+        report.funnels,
+        (MODEL, lambda funnel: funnel.series),
+        (TableColumn("planned"), lambda funnel: counted(funnel.planned)),
+        (TableColumn("sent"), lambda funnel: counted(funnel.sent)),
+        (TableColumn("answered"), lambda funnel: counted(funnel.answered)),
+        (TableColumn("classified"), lambda funnel: counted(funnel.classified)),
+        (TableColumn("judged"), lambda funnel: counted(funnel.judged)),
+        (TableColumn("scored"), lambda funnel: counted(funnel.scored)),
     )
-    columns = (MODEL, *(TableColumn(stage) for stage in stages))
-    yield without_empty_columns(Table("From planned to scored", columns, rows))
     yield Method(
         "The rates of this report are over the evaluations that were scored. Answered: at least "
         "one turn got a reply. Judged: at least one judge came to a verdict; where checks alone "
@@ -118,45 +114,40 @@ def judges(report: Report) -> Iterator[Block]:
 
 def _verdicts(judged: tuple[JudgeCoverage, ...]) -> Table:
     several = len({judge.run_number for judge in judged}) > 1
-    return Table(
+    return table_of(
         "Came to a verdict",
-        (TableColumn("judge", "name"), TableColumn("evaluations")),
-        tuple(
-            (
-                judge_named(judge.key) + (f" (run {judge.run_number})" if several else ""),
-                f"{judge.verdicts:,} of {judge.asked:,}",
-            )
-            for judge in judged
+        judged,
+        (
+            TableColumn("judge", "name"),
+            lambda judge: (
+                judge_named(judge.key) + (f" (run {judge.run_number})" if several else "")
+            ),
         ),
+        (TableColumn("evaluations"), lambda judge: f"{judge.verdicts:,} of {judge.asked:,}"),
     )
 
 
 def _agreement(agreement: tuple[JudgeAgreement, ...]) -> Table:
-    anything_left_out = any(judge_agreement.left_out for judge_agreement in agreement)
-    table = Table(
+    anything_left_out = any(raters.left_out for raters in agreement)
+    return table_of(
         "Agreement beyond chance",
+        agreement,
         (
             TableColumn("who", "name"),
-            TableColumn("on what", "text"),
-            TableColumn("agree"),
-            TableColumn("left out"),
-            TableColumn("Cohen's kappa"),
-            INTERVAL,
+            lambda raters: f"{judge_named(raters.one)} and {judge_named(raters.other)}",
         ),
-        tuple(
-            (
-                f"{judge_named(judge_agreement.one)} and {judge_named(judge_agreement.other)}",
-                judge_agreement.what,
-                f"{judge_agreement.agreeing:,} of {judge_agreement.pairs:,}",
-                f"{judge_agreement.left_out:,}" if anything_left_out else "",
-                "not defined" if judge_agreement.kappa is None else f"{judge_agreement.kappa:.2f}",
-                _ends(judge_agreement.interval),
-            )
-            for judge_agreement in agreement
+        (TableColumn("on what", "text"), lambda raters: raters.what),
+        (TableColumn("agree"), lambda raters: f"{raters.agreeing:,} of {raters.pairs:,}"),
+        (
+            TableColumn("left out"),
+            lambda raters: counted(raters.left_out if anything_left_out else None),
+        ),
+        (
+            TableColumn("Cohen's kappa"),
+            lambda raters: "not defined" if raters.kappa is None else f"{raters.kappa:.2f}",
+        ),
+        (
+            INTERVAL,
+            lambda raters: " to ".join(f"{end:.2f}" for end in raters.interval or ()) or "–",
         ),
     )
-    return without_empty_columns(table)
-
-
-def _ends(interval: tuple[float, float] | None) -> str:
-    return "–" if interval is None else f"{interval[0]:.2f} to {interval[1]:.2f}"

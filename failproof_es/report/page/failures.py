@@ -29,7 +29,7 @@ from failproof_es.report.page.blocks import (
     TableColumn,
 )
 from failproof_es.report.page.heat_maps import heat_maps
-from failproof_es.report.page.tables import collapsed_if_long, without_empty_columns
+from failproof_es.report.page.tables import collapsed_if_long, table_of, without_empty_columns
 from failproof_es.support.class_words import class_word
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import shortened
@@ -79,22 +79,20 @@ def _faults(by_fault: Mapping[str, Sequence[Failed]]) -> Block:
 
     Cases and models are counted only where a fault has several evaluations of a case.
     """
-    columns = (
-        TableColumn("why", "name"), TableColumn("most severe", "text"), TableColumn("evaluations"),
-        TableColumn("cases"), TableColumn("models"),
-    )  # fmt: skip
     repeated = any(len(_cases(group)) < len(group) for group in by_fault.values())
-    rows = tuple(
+    table = table_of(
+        "Why they failed",
+        by_fault.values(),
+        (TableColumn("why", "name"), lambda group: group[0].fault),
+        (TableColumn("most severe", "text"), lambda group: group[0].severity or ""),
+        (TableColumn("evaluations"), lambda group: f"{len(group):,}"),
+        (TableColumn("cases"), lambda group: f"{len(_cases(group)):,}" if repeated else ""),
         (
-            fault,
-            group[0].severity or "",
-            f"{len(group):,}",
-            f"{len(_cases(group)):,}" if repeated else "",
-            f"{len({failed.series for failed in group}):,}" if repeated else "",
-        )
-        for fault, group in by_fault.items()
+            TableColumn("models"),
+            lambda group: f"{len({failed.series for failed in group}):,}" if repeated else "",
+        ),
     )
-    return collapsed_if_long(without_empty_columns(Table("Why they failed", columns, rows)))
+    return collapsed_if_long(table)
 
 
 def _cases(failures: Sequence[Failed]) -> set[UUID]:

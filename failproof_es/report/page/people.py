@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from failproof_es.reading.people_figures import ALL_CASES, DIMENSIONS, PeopleFigure
 from failproof_es.report.data.content import Report
 from failproof_es.report.page.blocks import Block, Cell, Method, Table, TableColumn
-from failproof_es.report.page.tables import RATE_COLUMNS, collapsed, without_empty_columns
+from failproof_es.report.page.tables import (
+    RATE_COLUMNS,
+    clusters_cell,
+    collapsed,
+    without_empty_columns,
+)
 from failproof_es.support.percentages import percent, percent_range
 
 _COLUMNS = (
@@ -52,7 +57,7 @@ def _cells(figure: PeopleFigure, of_run: str) -> tuple[Cell, ...]:
         f"{figure.passed:,} of {figure.decided:,}" if figure.decided else "",
         "" if figure.rate is None else percent(figure.rate),
         "" if interval is None else percent_range(interval),
-        "" if figure.clusters == figure.decided else f"{figure.clusters:,}",
+        clusters_cell(figure.clusters, figure.decided),
         *(
             f"{count:,}" if count else ""
             for count in (figure.disputed, figure.unclear, figure.awaiting_review)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from failproof_es.catalogue.run import RunDocument
 from failproof_es.catalogue.wording import describe_model, moment
@@ -21,26 +21,15 @@ from failproof_es.report.page.blocks import (
     Table,
     TableColumn,
 )
-from failproof_es.report.page.tables import without_empty_columns
+from failproof_es.report.page.tables import MODEL, counted, table_of
 from failproof_es.support.plurals import plural
 
+_GATES = {True: "met", False: "not met", None: "none judged"}
 _CHECKED = {
     True: "complete: everything planned is recorded",
     False: "NOT COMPLETE: the record has integrity findings",
     None: "not yet: the run has not ended",
 }
-
-_RELATED_RUN_COLUMNS = (
-    TableColumn("run", "name"),
-    TableColumn("attempt"),
-    TableColumn("name", "name"),
-    TableColumn("started", "text"),
-    TableColumn("status", "text"),
-    TableColumn("finished"),
-    TableColumn("scored"),
-    TableColumn("gates", "text"),
-    TableColumn("same cases"),
-)
 
 
 def what_was_asked(report: Report) -> Iterator[Block]:
@@ -51,29 +40,29 @@ def what_was_asked(report: Report) -> Iterator[Block]:
         yield Facts(_facts(run))
         branch = run.branched_from
         if branch is not None and branch.asked_again:
-            yield Table(
-                "Retried: failed in the run this one was branched from"
-                if branch.again == "failed"
-                else "Retried: ended without a score in the run this one was branched from",
-                (TableColumn("suite", "name"), TableColumn("case", "name"),
-                 TableColumn("model", "name"), TableColumn("repetition"),
-                 TableColumn("it had ended with", "name")),
-                tuple(
-                    (evaluation.suite, evaluation.case, evaluation.model,
-                     str(evaluation.repetition), evaluation.ended_as)
-                    for evaluation in branch.asked_again
-                ),
-            )  # fmt: skip
-        yield Table(
+            ended = "failed" if branch.again == "failed" else "ended without a score"
+            yield table_of(
+                f"Retried: {ended} in the run this one was branched from",
+                branch.asked_again,
+                (TableColumn("suite", "name"), lambda evaluation: evaluation.suite),
+                (TableColumn("case", "name"), lambda evaluation: evaluation.case),
+                (TableColumn("model", "name"), lambda evaluation: evaluation.model),
+                (TableColumn("repetition"), lambda evaluation: str(evaluation.repetition)),
+                (TableColumn("it had ended with", "name"), lambda evaluation: evaluation.ended_as),
+            )
+        yield table_of(
             "Case files",
-            (TableColumn("file", "name"), TableColumn("cases"), TableColumn("SHA-256", "text")),
-            tuple((suite.path, describe_cases(suite), suite.sha256) for suite in run.suites),
+            run.suites,
+            (TableColumn("file", "name"), lambda suite: suite.path),
+            (TableColumn("cases"), describe_cases),
+            (TableColumn("SHA-256", "text"), lambda suite: suite.sha256),
         )
         if provenance.models_answered:
-            yield Table(
+            yield table_of(
                 "Models that answered, as they named themselves",
-                (TableColumn("model", "name"), TableColumn("evaluations")),
-                tuple((name, f"{count:,}") for name, count in provenance.models_answered),
+                provenance.models_answered,
+                (MODEL, lambda answered: answered[0]),
+                (TableColumn("evaluations"), lambda answered: f"{answered[1]:,}"),
             )
         yield from _list_related_runs(run.attempts)
 
@@ -112,23 +101,29 @@ def _list_related_runs(attempts: Attempts) -> Iterator[Block]:
         ("Overlapping: runs that share many cases", attempts.overlapping),
     ):
         if related_runs:
-            rows = tuple(tuple(_related_run_cells(related_run)) for related_run in related_runs)
-            yield without_empty_columns(Table(title, _RELATED_RUN_COLUMNS, rows))
+            yield _related_runs(title, related_runs)
 
 
-def _related_run_cells(other: RelatedRun) -> Iterator[str]:
-    yield str(other.run_number)
-    yield "" if other.attempt is None else str(other.attempt)
-    yield other.name
-    yield "?" if other.started_at is None else moment(other.started_at)
-    yield other.status
-    finished, planned = (
-        "?" if count is None else f"{count:,}" for count in (other.finished, other.planned)
+def _related_runs(title: str, related_runs: Sequence[RelatedRun]) -> Table:
+    return table_of(
+        title,
+        related_runs,
+        (TableColumn("run", "name"), lambda run: str(run.run_number)),
+        (TableColumn("attempt"), lambda run: "" if run.attempt is None else str(run.attempt)),
+        (TableColumn("name", "name"), lambda run: run.name),
+        (
+            TableColumn("started", "text"),
+            lambda run: "?" if run.started_at is None else moment(run.started_at),
+        ),
+        (TableColumn("status", "text"), lambda run: run.status),
+        (
+            TableColumn("finished"),
+            lambda run: f"{counted(run.finished) or '?'} of {counted(run.planned) or '?'}",
+        ),
+        (TableColumn("scored"), lambda run: counted(run.scored) or "?"),
+        (TableColumn("gates", "text"), lambda run: _GATES[run.gates_met]),
+        (TableColumn("same cases"), lambda run: counted(run.shared_cases)),
     )
-    yield f"{finished} of {planned}"
-    yield "?" if other.scored is None else f"{other.scored:,}"
-    yield {True: "met", False: "not met", None: "none judged"}[other.gates_met]
-    yield f"{other.shared_cases:,}"
 
 
 def _facts(run: RunDocument) -> tuple[tuple[str, str], ...]:

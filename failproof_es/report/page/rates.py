@@ -28,10 +28,12 @@ from failproof_es.report.page.tables import (
     counted_rate,
     measures_tables,
     rate_cells,
+    table_of,
     unscored_cells,
     without_empty_columns,
 )
 from failproof_es.support.plurals import plural
+from failproof_es.support.statistics import Rate
 
 _DIMENSIONS = {
     "overall": "all cases",
@@ -143,46 +145,43 @@ def _rates_table(title: str, groups: Sequence[GroupRate]) -> Table:
 
 def _stability(report: Report) -> Iterator[Block]:
     if report.stability:
-        columns = (
-            MODEL, TableColumn("repetitions"), TableColumn("passed every time"),
-            TableColumn("passed at least once"), TableColumn("passed sometimes"), CLUSTERS,
-        )  # fmt: skip
-        rows = tuple(
+        yield table_of(
+            f"Cases that passed in all repetitions, or in some, {_WITH_INTERVALS}",
+            report.stability,
+            (MODEL, lambda stable: stable.series),
+            (TableColumn("repetitions"), lambda stable: str(stable.k)),
+            (TableColumn("passed every time"), lambda stable: counted_rate(stable.all_of_k)),
+            (TableColumn("passed at least once"), lambda stable: counted_rate(stable.any_of_k)),
             (
-                stable.series,
-                str(stable.k),
-                counted_rate(stable.all_of_k),
-                counted_rate(stable.any_of_k),
-                f"{stable.changing:,} of {stable.any_of_k.total:,}",
-                f"{stable.any_of_k.clusters:,}",
-            )
-            for stable in report.stability
+                TableColumn("passed sometimes"),
+                lambda stable: f"{stable.changing:,} of {stable.any_of_k.total:,}",
+            ),
+            (CLUSTERS, lambda stable: f"{stable.any_of_k.clusters:,}"),
         )
-        caption = f"Cases that passed in all repetitions, or in some, {_WITH_INTERVALS}"
-        yield Table(caption, columns, rows)
         yield Method(
             "Of the cases whose repetitions were all scored. Intervals are Wilson's, over "
             "clusters: cases of one family form a cluster."
         )
 
 
+def _rate_or_nothing(rate: Rate) -> str:
+    return counted_rate(rate) if rate.total else ""
+
+
 def _refusals(report: Report) -> Iterator[Block]:
     """The table of refusals, if any case wants one, or an answer was refused and failed for it."""
     if any(refusal.under.total or refusal.over.passed for refusal in report.refusals):
-        columns = (
-            MODEL, TableColumn("refused, of scored"), TableColumn("over-refusal"),
-            TableColumn("under-refusal"),
-        )  # fmt: skip
-        rows = tuple(
+        yield table_of(
+            f"Refusals, {_WITH_INTERVALS}",
+            report.refusals,
+            (MODEL, lambda refusal: refusal.series),
             (
-                refusal.series,
-                f"{refusal.refused:,} of {refusal.scored:,}",
-                counted_rate(refusal.over) if refusal.over.total else "",
-                counted_rate(refusal.under) if refusal.under.total else "",
-            )
-            for refusal in report.refusals
+                TableColumn("refused, of scored"),
+                lambda refusal: f"{refusal.refused:,} of {refusal.scored:,}",
+            ),
+            (TableColumn("over-refusal"), lambda refusal: _rate_or_nothing(refusal.over)),
+            (TableColumn("under-refusal"), lambda refusal: _rate_or_nothing(refusal.under)),
         )
-        yield without_empty_columns(Table(f"Refusals, {_WITH_INTERVALS}", columns, rows))
         over, under = (
             any(rate.total for rate in rates)
             for rates in zip(*((r.over, r.under) for r in report.refusals), strict=True)

@@ -32,7 +32,7 @@ from failproof_es.report.page.provenance import (
     what_was_asked,
 )
 from failproof_es.report.page.rates import rates
-from failproof_es.report.page.tables import without_empty_columns
+from failproof_es.report.page.tables import counted, table_of
 
 _MET = {True: Mark("met", "good"), False: Mark("not met", "bad")}
 
@@ -105,30 +105,18 @@ def _gates(report: Report) -> Iterator[Block]:
 
 def _judged_gates(report: Report) -> Table:
     several = len(report.asked) > 1
-    columns = (
-        TableColumn("gate", "name"),
-        TableColumn("verdict", "name"),
-        TableColumn("run"),
-        TableColumn("limit"),
-        TableColumn("measured"),
-        TableColumn("of"),
-        TableColumn("interval"),
-        TableColumn("remark", "text"),
+    return table_of(
+        "Limits and what was measured",
+        report.gates,
+        (TableColumn("gate", "name"), lambda gate: gate.name),
+        (TableColumn("verdict", "name"), lambda gate: _MET[gate.met]),
+        (TableColumn("run"), lambda gate: str(gate.run_number) if several else ""),
+        (TableColumn("limit"), describe_limit),
+        (TableColumn("measured"), describe_measured),
+        (TableColumn("of"), lambda gate: counted(gate.of)),
+        (TableColumn("interval"), _interval),
+        (TableColumn("remark", "text"), lambda gate: gate.why or ""),
     )
-    rows = tuple(
-        (
-            gate.name,
-            _MET[gate.met],
-            str(gate.run_number) if several else "",
-            describe_limit(gate),
-            describe_measured(gate),
-            "" if gate.of is None else f"{gate.of:,}",
-            _interval(gate),
-            gate.why or "",
-        )
-        for gate in report.gates
-    )
-    return without_empty_columns(Table("Limits and what was measured", columns, rows))
 
 
 def _interval(gate: GateRow) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from failproof_es.report.data.content import GroupRate, Measure
 from failproof_es.report.page.blocks import Block, Cell, Collapsible, Method, Table, TableColumn
@@ -10,6 +11,7 @@ from failproof_es.support.percentages import percent, percent_range
 from failproof_es.support.plurals import plural
 from failproof_es.support.statistics import CONFIDENCE, Interval, Rate
 
+T = TypeVar("T")
 MOST_ROWS_DRAWN = 60
 MOST_ROWS_OPEN = 40
 FEWEST_OF_A_GROUP = 5
@@ -44,8 +46,13 @@ def rate_cells(rate: Rate) -> tuple[Cell, ...]:
     """The cells of a rate for `RATE_COLUMNS`; clusters only where they are fewer than outcomes."""
     if rate.value is None or rate.interval is None:
         return "0 of 0", "–", "–", ""
-    clusters = "" if rate.clusters == rate.total else f"{rate.clusters:,}"
+    clusters = clusters_cell(rate.clusters, rate.total)
     return counts(rate), percent(rate.value), interval_ends(rate.interval), clusters
+
+
+def clusters_cell(clusters: int, outcomes: int) -> str:
+    """The cell of a number of clusters: empty unless they are fewer than the outcomes."""
+    return "" if clusters == outcomes else f"{clusters:,}"
 
 
 def counts(rate: Rate) -> str:
@@ -69,34 +76,27 @@ def measures_tables(caption: str, measures: Sequence[Measure]) -> Iterator[Block
     """Tables of means and percentiles, one for each method of their intervals, and the method."""
     methods = dict.fromkeys(measure.interval.method for measure in measures if measure.interval)
     for at, method in enumerate(methods or [None]):
-        yield _measures_table(
-            caption,
-            [
-                measure
-                for measure in measures
-                if (measure.interval is None and at == 0)
-                or (measure.interval is not None and measure.interval.method == method)
-            ],
-        )
+        alike = [
+            measure
+            for measure in measures
+            if (measure.interval.method == method if measure.interval else at == 0)
+        ]
+        yield _measures_table(caption, alike)
         if method is not None:
             yield Method(_METHODS[method])
 
 
 def _measures_table(caption: str, measures: Sequence[Measure]) -> Table:
-    columns = (MODEL, TableColumn("what", "text"), TableColumn("of"), TableColumn("value"),
-               INTERVAL, CLUSTERS)  # fmt: skip
-    rows = tuple(
-        (
-            measure.series,
-            measure.name,
-            f"{measure.of:,}",
-            _amount(measure.value, measure.unit),
-            _ends(measure),
-            "" if measure.clusters == measure.of else f"{measure.clusters:,}",
-        )
-        for measure in measures
+    return table_of(
+        caption,
+        measures,
+        (MODEL, lambda measure: measure.series),
+        (TableColumn("what", "text"), lambda measure: measure.name),
+        (TableColumn("of"), lambda measure: f"{measure.of:,}"),
+        (TableColumn("value"), lambda measure: _amount(measure.value, measure.unit)),
+        (INTERVAL, _ends),
+        (CLUSTERS, lambda measure: clusters_cell(measure.clusters, measure.of)),
     )
-    return without_empty_columns(Table(caption, columns, rows))
 
 
 def _ends(measure: Measure) -> str:
@@ -130,6 +130,23 @@ def collapsed(table: Table) -> Collapsible:
     """The table, closed behind its caption; on paper, too, if it is long."""
     summary = f"{table.caption}: {plural(len(table.rows), 'row')}"
     return Collapsible(summary, (), (table,), on_paper=len(table.rows) <= MOST_ROWS_OPEN)
+
+
+def table_of(
+    caption: str, items: Iterable[T], *columns: tuple[TableColumn, Callable[[T], Cell]]
+) -> Table:
+    """A table with a row for each item, without columns whose cells are empty in every row.
+
+    Each column has the function that makes its cell of an item.
+    """
+    headings = tuple(heading for heading, _ in columns)
+    rows = tuple(tuple(cell_of(item) for _, cell_of in columns) for item in items)
+    return without_empty_columns(Table(caption, headings, rows))
+
+
+def counted(count: int | None) -> str:
+    """A number with thousands marked; empty if it is unknown."""
+    return "" if count is None else f"{count:,}"
 
 
 def without_empty_columns(table: Table) -> Table:

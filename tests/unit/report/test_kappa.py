@@ -117,7 +117,7 @@ def test_it_does_not_matter_who_is_named_first(given_pairs: Pairs) -> None:
 
 def test_full_agreement_of_few_is_not_called_certain() -> None:
     found = agreement([("pass", "pass")] * 3 + [("fail", "fail")] * 2)
-    assert (found.kappa, found.rate) == (1.0, 1.0)
+    assert (found.kappa, found.agreeing) == (1.0, found.pairs)
     assert found.interval is not None and found.interval[0] < 0.1 and found.interval[1] == 1.0
     many = agreement([("pass", "pass")] * 300 + [("fail", "fail")] * 200)
     assert many.interval is not None and many.interval[0] > 0.98
@@ -140,9 +140,9 @@ def test_two_who_toss_coins_have_an_interval_that_holds_0(positive: float, count
 
 def test_there_is_no_kappa_where_chance_alone_agrees_or_nothing_was_compared() -> None:
     same = agreement([("pass", "pass")] * 5)
-    assert (same.kappa, same.interval, same.rate) == (None, None, 1.0)
+    assert (same.kappa, same.interval, same.agreeing) == (None, None, same.pairs)
     nothing = agreement([])
-    assert (nothing.kappa, nothing.interval, nothing.rate) == (None, None, None)
+    assert (nothing.kappa, nothing.interval, nothing.pairs) == (None, None, 0)
 
 
 def test_answers_that_belong_together_are_less_evidence() -> None:
