@@ -11,7 +11,6 @@ import psycopg
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_random
 
-from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect
 from failproof_es.store.outage import CONTENTION
 from failproof_es.store.reading.reader import Connection
@@ -55,10 +54,6 @@ class ConsoleBusy(Exception):
     """All connections are in use, and none became free in time."""
 
 
-class ConnectionFailed(InvalidInput):
-    """No connection could be made."""
-
-
 class ReadOnlyDatabase:
     """A pool of read-only connections, in the auditor's role where the user may take it.
 
@@ -78,8 +73,8 @@ class ReadOnlyDatabase:
     def snapshot(self) -> Iterator[Connection]:
         """A connection within one read-only snapshot.
 
-        Raises `ConsoleBusy`, `ConnectionFailed`; statements that take too long raise
-        `psycopg.errors.QueryCanceled`.
+        Raises `ConsoleBusy`; `psycopg.OperationalError` where the database cannot be reached, and
+        `psycopg.errors.QueryCanceled` for statements that take too long.
         """
         if not self._turns.acquire(timeout=WAIT_S):
             raise ConsoleBusy
@@ -113,11 +108,16 @@ class ReadOnlyDatabase:
             self._long_turns.release()
 
     def apart(self) -> Connection:
-        """A new connection outside the pool, with the same rights. The caller closes it.
-
-        Raises `ConnectionFailed`.
-        """
-        return self._connect()
+        """A new connection outside the pool, with the same rights. The caller closes it."""
+        connection = connect(self._url, prepare_threshold=None)
+        try:
+            if connection.execute(_MAY_BE_AUDITOR, {"role": AUDITOR}).fetchone() == (True,):
+                connection.execute("SELECT set_config('role', %s, false)", (AUDITOR,))
+            connection.execute(_SETTINGS, {"ms": self._timeout_ms})
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def close(self) -> None:
         """Close idle connections now, and the others when they are returned."""
@@ -140,27 +140,9 @@ class ReadOnlyDatabase:
                 connection.close()
             else:
                 return connection
-        connection = self._connect()
+        connection = self.apart()
         try:
             _begin(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _connect(self) -> Connection:
-        try:
-            connection = connect(self._url, prepare_threshold=None)
-        except psycopg.OperationalError:
-            raise ConnectionFailed.because(
-                "database-unreachable",
-                "the database cannot be reached",
-                remedy="start it, or wait: the console goes on by itself; `failproof-es db status`",
-            ) from None
-        try:
-            if connection.execute(_MAY_BE_AUDITOR, {"role": AUDITOR}).fetchone() == (True,):
-                connection.execute("SELECT set_config('role', %s, false)", (AUDITOR,))
-            connection.execute(_SETTINGS, {"ms": self._timeout_ms})
         except BaseException:
             connection.close()
             raise

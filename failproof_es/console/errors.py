@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from failproof_es.console.database import ConnectionFailed, ConsoleBusy
+from failproof_es.console.database import ConsoleBusy
 from failproof_es.console.links import to
 from failproof_es.console.page import NoProjections
 from failproof_es.console.paging import BadParameter
@@ -86,7 +86,7 @@ def _describe_error(error: Exception) -> ErrorPage:
             return _invalid_parameters(_parameters(error))
         case BadParameter():
             return _invalid_parameters(str(error))
-        case ConnectionFailed() | NoProjections():
+        case NoProjections():
             return _first_problem(error, HTTPStatus.SERVICE_UNAVAILABLE)
         case InvalidInput():
             return _first_problem(error, HTTPStatus.NOT_FOUND)

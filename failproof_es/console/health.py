@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from starlette.responses import PlainTextResponse, Response
 
 from failproof_es.assurance.protection_status import unsigned_events
-from failproof_es.console.database import ConnectionFailed, ConsoleBusy, ReadOnlyDatabase
+from failproof_es.console.database import ConsoleBusy, ReadOnlyDatabase
 from failproof_es.console.security.token import HEALTH
 from failproof_es.engine.workers.presence import list_workers
 from failproof_es.store.reading.reader import Connection, max_position
@@ -32,7 +32,7 @@ FROM projections.runs AS run GROUP BY run.status ORDER BY run.status
 _ERRORS: LiteralString = (
     "SELECT kind, sum(requests) FROM projections.run_errors GROUP BY kind ORDER BY kind"
 )
-_UNUSABLE = (ConnectionFailed, ConsoleBusy, psycopg.Error)
+_UNUSABLE = (ConsoleBusy, psycopg.Error)
 Samples = Mapping[str, Any]
 """The values of a metric by the value of its label; of one without a label by the empty text."""
 

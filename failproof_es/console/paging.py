@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -97,8 +97,8 @@ Count = RowCount | int | None
 class PagedQuery(Query):
     """The parameters of a list. A list can give the form of its cursor as a pattern of `after`."""
 
-    limit: Annotated[int, Field(ge=1, le=MOST, description="Rows of a page.")] = 50
-    after: Annotated[str | None, Field(max_length=500, description=CURSOR_SAYS)] = None
+    limit: int = Field(50, ge=1, le=MOST, description="Rows of a page.")
+    after: str | None = Field(None, max_length=500, description=CURSOR_SAYS)
 
     def begin(self, *kinds: Callable[[str], Any]) -> tuple[Any, ...] | None:
         """The key after which the page begins, as `read_cursor`; `None` for the first page."""

@@ -10,7 +10,7 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from failproof_es.catalogue import wording
 from failproof_es.console import drawing, links
@@ -20,7 +20,7 @@ from failproof_es.console.pages import all_pages
 from failproof_es.core.severity import severity_order
 from failproof_es.events import ENDED
 from failproof_es.events.line import describe_verdict
-from failproof_es.report.formats.html import finalize, quoted, stylesheet
+from failproof_es.report.formats.html import escaping_environment, stylesheet
 from failproof_es.support.class_words import class_word
 from failproof_es.support.percentages import percent
 from failproof_es.support.plurals import plural
@@ -78,16 +78,8 @@ def static_digest(name: str) -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader(__package__, "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=finalize,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = escaping_environment(__package__)
     environment.filters |= {
-        "count": "{:,}".format,
         "usd": usd_text,
         "percent": share_text,
         "points": wording.signed_points,
@@ -98,7 +90,6 @@ def _environment() -> Environment:
         "iso": lambda value: value.astimezone(UTC).isoformat(timespec="milliseconds"),
         "field_of": lambda name, of: getattr(of, name),
         "outcome": describe_verdict,
-        "quoted": quoted,
         "judge_named": wording.judge_named,
         "cut": shortened,
         "cut_inside": shortened_inside,

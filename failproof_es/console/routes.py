@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from inspect import Parameter, Signature
 from itertools import chain, islice
+from threading import BoundedSemaphore
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -23,12 +25,11 @@ from failproof_es.console.database import ConsoleBusy, ReadOnlyDatabase, ask_aga
 from failproof_es.console.errors import ErrorPage, response_to
 from failproof_es.console.follower import ProjectionUpdater
 from failproof_es.console.links import CurrentPage
-from failproof_es.console.page import Attachments, Page, PageRequest
+from failproof_es.console.page import Page, PageRequest
 from failproof_es.console.paging import BadParameter, Query
 from failproof_es.console.rendering import render, render_in_pieces
 from failproof_es.console.security.methods import IS_HEAD
-from failproof_es.console.sending.ahead import ReadAhead
-from failproof_es.console.sending.seats import EndedResponse, Seats
+from failproof_es.console.sending.ahead import EndedResponse, ReadAhead
 from failproof_es.reading.as_of import AsOf, reader_without_update
 from failproof_es.reading.result_reader import ResultReader
 from failproof_es.store.reading.reader import Connection
@@ -51,19 +52,15 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     )
 }
 
+_ERROR_SCHEMA = {"$ref": f"#/components/schemas/{ErrorPage.__name__}"}
 _PATH = r"^[^\x00-\x1f\x7f/\\]+$"
 """Pattern of a path parameter: the guards let nothing else through."""
 
 
-def _errors_as_json() -> dict[int | str, dict[str, Any]]:
-    """`_ERRORS` for routes of other content types, whose errors are JSON, too."""
-    schema = {"$ref": f"#/components/schemas/{ErrorPage.__name__}"}
-    return _errors_as("application/json", {"schema": schema})
-
-
-def _errors_as(kind: str, content: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
+def _errors_as(kind: str, schema: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
+    """`_ERRORS` for routes of other content types than JSON."""
     return {
-        status: {"description": response["description"], "content": {kind: content}}
+        status: {"description": response["description"], "content": {kind: {"schema": schema}}}
         for status, response in _ERRORS.items()
     }
 
@@ -74,7 +71,7 @@ class SnapshotOpener:
     def __init__(self, database: ReadOnlyDatabase, follower: ProjectionUpdater) -> None:
         self.database = database
         self.follower = follower
-        self.downloads = Seats(MOST_DOWNLOADS)
+        self.downloads = BoundedSemaphore(MOST_DOWNLOADS)
 
     @contextmanager
     def moment(
@@ -104,9 +101,11 @@ class SnapshotOpener:
 def add_page(app: FastAPI, page: Page[Any, Any], reading: SnapshotOpener) -> None:
     """Register every route of the page. Data comes first: a path parameter can contain a dot."""
 
-    def read(query: Query, path: dict[str, str]) -> Any:
-        with reading.moment() as (connection, reader, as_of):
-            return page.read(PageRequest(connection, reader, as_of, query, path))
+    def read(
+        query: Query, path: dict[str, str], how: Callable[[PageRequest[Any]], Any] = page.read
+    ) -> Any:
+        with reading.moment() as moment:
+            return how(PageRequest(*moment, query, path))
 
     def html(request: Request, query: Query, path: dict[str, str]) -> Response:
         document = read(query, path)
@@ -123,14 +122,24 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: SnapshotOpener) -> Non
     def json(request: Request, query: Query, path: dict[str, str]) -> Response:
         return Response(read(query, path).model_dump_json(), media_type="application/json")
 
-    def add(extension: str, answer: Callable[..., Response], **options: Any) -> None:
+    def part(request: Request, query: Query, path: dict[str, str]) -> Response:
+        assert page.attachments is not None
+        attachment = read(query, path, page.attachments.read)
+        return Response(
+            attachment.body,
+            media_type="application/octet-stream",
+            headers={"Content-Disposition": f'attachment; filename="{attachment.filename}"'},
+        )
+
+    def add(
+        below: str, answer: Callable[..., Response], query: type[Query] = page.query, **options: Any
+    ) -> None:
+        own = {"operation_id": page.name + below.replace(".", "_"), "summary": page.says}
         app.add_api_route(
-            page.path + extension,
-            _endpoint(page.path, page.query, answer),
+            page.path + below,
+            _endpoint(page.path + below, query, answer),
             methods=["GET"],
-            operation_id=page.name + extension.replace(".", "_"),
-            summary=page.says,
-            **({"responses": _ERRORS} | options),
+            **({"responses": _ERRORS} | own | options),
         )
 
     if page.rows is not None:
@@ -142,38 +151,20 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: SnapshotOpener) -> Non
                 extension,
                 _download(page, page.rows, reading, write, extension, kind),
                 response_class=_of_type(kind),
-                responses=_errors_as_json(),
+                responses=_errors_as("application/json", _ERROR_SCHEMA),
             )
     if page.attachments is not None:
-        add_attachments(app, page, page.attachments, reading)
+        add(
+            page.attachments.path,
+            part,
+            query=Query,
+            operation_id=f"{page.name}_part",
+            summary=page.attachments.says,
+            responses=_errors_as("text/html", {"type": "string"}),
+            response_class=_of_type("application/octet-stream"),
+        )
     add(".json", json, response_model=page.model)
     add("", html, response_class=HTMLResponse, include_in_schema=False)
-
-
-def add_attachments(
-    app: FastAPI, page: Page[Any, Any], attachments: Attachments, reading: SnapshotOpener
-) -> None:
-    """Register the route of the page's downloads, which are sent as plain bytes."""
-
-    def answer(request: Request, query: Query, path: dict[str, str]) -> Response:
-        with reading.moment() as (connection, reader, as_of):
-            attachment = attachments.read(PageRequest(connection, reader, as_of, query, path))
-        return Response(
-            attachment.body,
-            media_type="application/octet-stream",
-            headers={"Content-Disposition": f'attachment; filename="{attachment.filename}"'},
-        )
-
-    path = page.path + attachments.path
-    app.add_api_route(
-        path,
-        _endpoint(path, Query, answer),
-        methods=["GET"],
-        operation_id=f"{page.name}_part",
-        summary=attachments.says,
-        responses=_errors_as("text/html", {"schema": {"type": "string"}}),
-        response_class=_of_type("application/octet-stream"),
-    )
 
 
 def _endpoint(
@@ -191,7 +182,6 @@ def _endpoint(
         except Exception as error:
             return response_to(request, error)
 
-    path_names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
     only = Parameter.KEYWORD_ONLY
     signature = Signature(
         [
@@ -201,7 +191,7 @@ def _endpoint(
                 Parameter(
                     name, only, annotation=Annotated[str, Path(max_length=300, pattern=_PATH)]
                 )
-                for name in path_names
+                for name in re.findall(r"\{(\w+)\}", path)
             ),
         ],
         return_annotation=Signature.empty,
@@ -228,8 +218,8 @@ def _download(
     """A handler that sends all rows of a list while it reads them, and holds none."""
 
     def pieces(query: Query, path: dict[str, str]) -> Generator[str, None, None]:
-        with reading.moment(long=True) as (connection, reader, as_of):
-            iterator = iter(read(PageRequest(connection, reader, as_of, query, path)))
+        with reading.moment(long=True) as moment:
+            iterator = iter(read(PageRequest(*moment, query, path)))
             begin = list(islice(iterator, 1))  # errors of the first row come before any output
             yield from write(page.row, chain(begin, iterator))
 
@@ -237,23 +227,23 @@ def _download(
         name = "-".join(filter(None, page.path.replace("{", "").replace("}", "").split("/")))
         headers = {"Content-Disposition": f'attachment; filename="{name}{extension}"'}
         media_type = f"{kind}; charset=utf-8"
-        if not reading.downloads.take():
+        if not reading.downloads.acquire(blocking=False):
             raise ConsoleBusy
         try:
             chunks = pieces(query, path)
             first = next(chunks, "")  # errors before it become an error page
             if request.scope.get(IS_HEAD):
                 chunks.close()
-                reading.downloads.give_back()
+                reading.downloads.release()
                 return Response(media_type=media_type, headers=headers)
             ahead = ReadAhead(chain([first], chunks), chunks.close)
         except BaseException:
-            reading.downloads.give_back()
+            reading.downloads.release()
             raise
 
         def ended() -> None:
             ahead.leave()
-            reading.downloads.give_back()
+            reading.downloads.release()
 
         return EndedResponse(
             ahead.stream_pieces(), ended=ended, media_type=media_type, headers=headers

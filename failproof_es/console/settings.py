@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -10,6 +11,8 @@ from failproof_es.problems import InvalidInput
 
 LEAST_TOKEN = 16
 """Fewest characters of a token."""
+_TOKEN = re.compile(rf"[A-Za-z0-9._~-]{{{LEAST_TOKEN},}}")
+_HOST = re.compile(r"[A-Za-z0-9.-]+|\[[A-Za-z0-9.:-]+\]")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -43,7 +46,7 @@ class ConsoleSettings:
     """Whether to warm up at the start, so that the first requests need not wait."""
 
     def __post_init__(self) -> None:
-        if self.token is not None and not _is_token(self.token):
+        if self.token is not None and not _TOKEN.fullmatch(self.token):
             raise InvalidInput.because(
                 "invalid-token",
                 f"the console's token is shorter than {LEAST_TOKEN} characters, or has others than "
@@ -51,7 +54,7 @@ class ConsoleSettings:
                 remedy="make one: python -c 'import secrets; print(secrets.token_urlsafe())'",
             )
         for name in self.trusted_hosts:
-            if not _is_host(name):
+            if not _HOST.fullmatch(name):
                 raise InvalidInput.because(
                     "invalid-host",
                     f"{name!r} is no host name",
@@ -90,11 +93,8 @@ class ConsoleSettings:
     @property
     def hosts(self) -> frozenset[str]:
         """Hosts that a request may name, in lower case."""
-        own = LOOPBACK_NAMES if self.is_loopback else ()
-        listening = f"[{self.host}]" if ":" in self.host else self.host
-        return frozenset(
-            name.lower() for name in (*own, *self.trusted_hosts, *((listening,) if own else ()))
-        )
+        own = (*LOOPBACK_NAMES, self.url_host) if self.is_loopback else ()
+        return frozenset(name.lower() for name in (*own, *self.trusted_hosts))
 
 
 def is_loopback(host: str) -> bool:
@@ -105,14 +105,3 @@ def is_loopback(host: str) -> bool:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
-
-
-def _is_token(token: str) -> bool:
-    fit = all(sign.isascii() and (sign.isalnum() or sign in "-._~") for sign in token)
-    return fit and len(token) >= LEAST_TOKEN
-
-
-def _is_host(name: str) -> bool:
-    bare = name[1:-1] if name[:1] == "[" and name[-1:] == "]" else name
-    signs = "-.:" if bare is not name else "-."
-    return bool(bare) and all(sign.isascii() and (sign.isalnum() or sign in signs) for sign in bare)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from itertools import accumulate, islice, pairwise
+from itertools import islice, pairwise
 
 import orjson
 
 from failproof_es.dialects.kit.judging.quotation import spans_of
 from failproof_es.support.document import Document
-from failproof_es.support.text_differences import MarkedPart, marked_difference
+from failproof_es.support.text_differences import marked_difference
 
 MOST_CHARACTERS = 6_000
 MOST_LINES = 200
@@ -51,7 +51,7 @@ class Quotation(Document):
 
 def text_shown(text: str, whole: str | None) -> TextShown:
     """The text, cut where it is very long."""
-    return _cut_text(text, [(0, len(text), ())], whole)
+    return _cut_pieces([Piece(text=text)], whole)
 
 
 def compared_texts(expected: str, got: str, to_the_letter: str | None) -> tuple[TextShown, ...]:
@@ -62,23 +62,9 @@ def compared_texts(expected: str, got: str, to_the_letter: str | None) -> tuple[
     difference = marked_difference(to_the_letter, got)
     if difference is None:
         return text_shown(expected, None), text_shown(got, None)
-    return tuple(_cut_marked(parts) for parts in difference)
-
-
-def _cut_marked(parts: Sequence[MarkedPart]) -> TextShown:
-    ends = list(accumulate(len(part.text) for part in parts))
-    shown = _cut_text(
-        "".join(part.text for part in parts),
-        [(end - len(part.text), end, ()) for part, end in zip(parts, ends, strict=True)],
-        None,
-    )
-    pieces = zip(shown.pieces, parts, strict=False)
-    return shown.model_copy(
-        update={
-            "pieces": tuple(
-                piece.model_copy(update={"differs": part.differs}) for piece, part in pieces
-            )
-        }
+    return tuple(
+        _cut_pieces([Piece(text=part.text, differs=part.differs) for part in parts], None)
+        for parts in difference
     )
 
 
@@ -113,11 +99,14 @@ def with_quotations(
             )
         )
     borders = sorted({0, len(text), *(at for span in spans for at in span[:2])})
-    parts = [
-        (begin, until, tuple(sorted({who for b, e, who in spans if b <= begin and until <= e})))
+    pieces = [
+        Piece(
+            text=text[begin:until],
+            quoted_by=tuple(sorted({who for b, e, who in spans if b <= begin and until <= e})),
+        )
         for begin, until in pairwise(borders)
     ]
-    return _cut_text(text, parts or [(0, 0, ())], whole), tuple(quotations)
+    return _cut_pieces(pieces, whole), tuple(quotations)
 
 
 def _end(text: str) -> int:
@@ -130,16 +119,16 @@ def _end(text: str) -> int:
     return at
 
 
-def _cut_text(
-    text: str, parts: Sequence[tuple[int, int, tuple[str, ...]]], whole: str | None
-) -> TextShown:
-    end = _end(text)
+def _cut_pieces(pieces: Sequence[Piece], whole: str | None) -> TextShown:
+    text = "".join(piece.text for piece in pieces)
+    left = end = _end(text)
+    shown = []
+    for piece in pieces:
+        if left > 0:
+            shown.append(piece.model_copy(update={"text": piece.text[:left]}))
+        left -= len(piece.text)
     return TextShown(
-        pieces=tuple(
-            Piece(text=text[begin : min(until, end)], quoted_by=who)
-            for begin, until, who in parts
-            if begin < end
-        ),
+        pieces=tuple(shown),
         characters=len(text),
         more_characters=len(text) - end,
         more_lines=text.count("\n", end) if end < len(text) else 0,

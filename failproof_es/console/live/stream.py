@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from functools import partial
+from threading import BoundedSemaphore
 from typing import Annotated, NamedTuple
 
 from fastapi import FastAPI, Query
@@ -26,7 +27,7 @@ from failproof_es.console.pages.run import MOST_MESSAGES, shape_of
 from failproof_es.console.paging import Query as NoParameters
 from failproof_es.console.routes import SnapshotOpener
 from failproof_es.console.security.methods import IS_HEAD
-from failproof_es.console.sending.seats import EndedResponse, Seats
+from failproof_es.console.sending.ahead import EndedResponse
 from failproof_es.support import clock
 from failproof_es.support.document import Document
 from projections.follower import LONGEST_PAUSE_S
@@ -97,7 +98,7 @@ class LiveRuns:
         self._last: dict[str, _LatestReading] = {}
         self._wakeups = Wakeups(reading.database)
         self._turns = asyncio.Semaphore(READ_AT_ONCE)
-        self.seats = Seats(MOST_VIEWERS)
+        self.seats = BoundedSemaphore(MOST_VIEWERS)
 
     async def latest(self, run: str) -> _RunReading:
         """A reading of the run that is at most `LEAST_AGE_S` old."""
@@ -187,17 +188,17 @@ def add_live(app: FastAPI, reading: SnapshotOpener) -> LiveRuns:
     ) -> Response:
         if request.scope.get(IS_HEAD):
             return Response(media_type=_TYPE)
-        if not runs.seats.take():
+        if not runs.seats.acquire(blocking=False):
             busy = {"Retry-After": str(RETRY_S), "Connection": "close"}
             return Response("Too many look at live numbers.\n", 503, headers=busy)
         try:
             await runs.latest(run)
             begin = _position(request.headers.get("last-event-id", ""), after)
             return EndedResponse(
-                runs.events(run, begin), ended=runs.seats.give_back, media_type=_TYPE
+                runs.events(run, begin), ended=runs.seats.release, media_type=_TYPE
             )
         except BaseException as error:
-            runs.seats.give_back()
+            runs.seats.release()
             if not isinstance(error, Exception):
                 raise
             return response_to(request, error)

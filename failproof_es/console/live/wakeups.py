@@ -14,7 +14,6 @@ import psycopg
 from psycopg import sql
 
 from failproof_es.console.database import ReadOnlyDatabase
-from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import PROJECTED_CHANNEL
 from failproof_es.support import clock
 
@@ -77,7 +76,7 @@ class Wakeups:
         while not self._is_over:
             with (
                 # RuntimeError: a closed event loop.
-                suppress(psycopg.Error, InvalidInput, RuntimeError),
+                suppress(psycopg.Error, RuntimeError),
                 self._database.apart() as connection,
             ):
                 connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(PROJECTED_CHANNEL)))

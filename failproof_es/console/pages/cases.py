@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, cast
+from typing import cast
 from uuid import UUID
 
 from pydantic import Field
@@ -21,16 +21,12 @@ from failproof_es.reading.overviews.asked_cases import (
 class CasesQuery(PagedQuery):
     """The choice of listed cases."""
 
-    suite: Annotated[
-        str | None, Field(max_length=1000, description="The suite that the case is of.")
-    ] = None
-    text: Annotated[
-        str | None,
-        Field(
-            max_length=300,
-            description="A part of the case's name in any case, or how its id begins.",
-        ),
-    ] = None
+    suite: str | None = Field(None, max_length=1000, description="The suite that the case is of.")
+    text: str | None = Field(
+        None,
+        max_length=300,
+        description="A part of the case's name in any case, or how its id begins.",
+    )
 
 
 class CasesPage(PageModel):

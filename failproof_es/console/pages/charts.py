@@ -10,6 +10,7 @@ from failproof_es.console.page import Page, PageModel, PageRequest
 from failproof_es.console.paging import Query
 from failproof_es.core.severity import severity_order
 from failproof_es.core.summary import RunSummary
+from failproof_es.core.tally import Group
 from failproof_es.reading.overviews.distributions import (
     FinishedOverTime,
     Spread,
@@ -108,17 +109,18 @@ def read_charts(request: PageRequest[Query]) -> ChartsPage:
 
 
 def _failures(summary: RunSummary) -> Iterator[FailedWhere]:
-    cells: defaultdict[tuple[str, str, str], list[int]] = defaultdict(lambda: [0, 0])
+    cells = defaultdict[tuple[str, str, str], Group](Group)
     for key, group in summary.counts.groups.items():
-        cell = cells[key.model_key, key.category or key.suite_id, key.severity or NO_SEVERITY]
-        cell[0] += group.failed
-        cell[1] += group.passed + group.failed
-    for model, category, severity in sorted(
-        cells, key=lambda cell: (cell[0], cell[1], severity_order(cell[2]))
-    ):
-        failed, total = cells[model, category, severity]
+        category, severity = key.category or key.suite_id, key.severity or NO_SEVERITY
+        cells[key.model_key, category, severity].include(group)
+    for cell in sorted(cells, key=lambda cell: (cell[0], cell[1], severity_order(cell[2]))):
+        (model, category, severity), group = cell, cells[cell]
         yield FailedWhere(
-            model=model, category=category, severity=severity, failed=failed, total=total
+            model=model,
+            category=category,
+            severity=severity,
+            failed=group.failed,
+            total=group.passed + group.failed,
         )
 
 

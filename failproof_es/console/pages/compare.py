@@ -63,43 +63,32 @@ _DISCORDANT = ("discordant", "worse", "better")
 class CompareQuery(PagedQuery):
     """The compared runs, one model of each, and the choice of listed pairs."""
 
-    limit: Annotated[int, Field(ge=1, le=50, description="Rows of a page.")] = 10
-    base: Annotated[
-        str | None,
-        Field(
-            max_length=300,
-            description="The run that is compared with: number, id or `latest`. The attempt "
-            "before, where it is left out.",
-        ),
-    ] = None
-    other: Annotated[str | None, Field(max_length=300, description="The run that is judged.")] = (
-        None
+    limit: int = Field(10, ge=1, le=50, description="Rows of a page.")
+    base: str | None = Field(
+        None,
+        max_length=300,
+        description="The run that is compared with: number, id or `latest`. The attempt before, "
+        "where it is left out.",
     )
-    run: Annotated[
-        tuple[Annotated[str, Field(max_length=300)], ...],
-        Field(
-            max_length=50,
-            description="Both runs, in place of `base` and `other`: the older one is the base.",
-        ),
-    ] = ()
-    model: Annotated[
-        str | None,
-        Field(
-            max_length=300,
-            description="A model of `other`; without, the one with the most pairs that differ.",
-        ),
-    ] = None
-    base_model: Annotated[
-        str | None,
-        Field(max_length=300, description="The model of `base`; that of the same key without."),
-    ] = None
-    show: Annotated[
-        Which,
-        Field(
-            description="The pairs that are listed. `worse`: passed in the base alone; `better`: "
-            "in the other alone; `discordant`: both of these."
-        ),
-    ] = "discordant"
+    other: str | None = Field(None, max_length=300, description="The run that is judged.")
+    run: tuple[Annotated[str, Field(max_length=300)], ...] = Field(
+        (),
+        max_length=50,
+        description="Both runs, in place of `base` and `other`: the older one is the base.",
+    )
+    model: str | None = Field(
+        None,
+        max_length=300,
+        description="A model of `other`; without, the one with the most pairs that differ.",
+    )
+    base_model: str | None = Field(
+        None, max_length=300, description="The model of `base`; that of the same key without."
+    )
+    show: Which = Field(
+        "discordant",
+        description="The pairs that are listed. `worse`: passed in the base alone; `better`: in "
+        "the other alone; `discordant`: both of these.",
+    )
 
 
 class ComparePage(PageModel):

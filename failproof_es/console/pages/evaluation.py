@@ -13,7 +13,12 @@ from failproof_es.console.page import (
     PageModel,
     PageRequest,
 )
-from failproof_es.console.pages.results import ChosenResults, FilterPart, chosen_of
+from failproof_es.console.pages.results import (
+    ChosenResults,
+    FilterPart,
+    chosen_of,
+    position_of_results,
+)
 from failproof_es.console.paging import Query
 from failproof_es.console.parts.conversation import (
     LINE,
@@ -58,7 +63,6 @@ from failproof_es.reading.exchanges import (
     ReadEvent,
     body_at,
     exchanges_of,
-    is_evaluation,
     read_history,
 )
 from failproof_es.reading.overviews.counted_results import is_listed_by_severity
@@ -185,7 +189,7 @@ def require_evaluation(
         ) from None
     history = read_history(request.connection, evaluation_id, request.as_of.events_up_to)
     own = history[-1].event if history else None
-    if not is_evaluation(history) or not isinstance(own, EvaluationEvent) or own.run_id is None:
+    if not isinstance(own, EvaluationEvent) or own.run_id is None:
         raise InvalidInput.because(
             "unknown-evaluation",
             f"there is no evaluation {evaluation_id} with events up to "
@@ -238,14 +242,12 @@ def _find_neighbours(
     own = place_of(request.connection, key.evaluation_id, by_severity=by_severity)
     if own is None:
         return None, None
-    reached = request.as_of.events_up_to
-    up_to = reached if request.query.up_to is None else min(request.query.up_to, reached)
     previous, following = (
         page_of_results(
             request.connection,
             key.run_id,
             request.query.filter,
-            up_to=up_to,
+            up_to=position_of_results(request),
             after=own,
             limit=1,
             backwards=backwards,
@@ -260,34 +262,30 @@ def read_part(request: PageRequest[Query]) -> Attachment:
     """A whole text of the evaluation: `case`, `turn-N`, `body-POSITION` or `message-POSITION`."""
     history, key = require_evaluation(request, request.path["evaluation"])
     part = request.path["part"]
-    kind, _, _number = part.partition("-")
-    name = f"evaluation-{key.evaluation_id}-{kind}"
     body: bytes | None = None
-    if kind in ("case", "turn"):
+    if part == "case" or part.startswith("turn-"):
         [recorded] = read_evaluations(request.connection, [key], up_to=request.as_of.events_up_to)
-        if part == "case":
-            body, name = (
-                dumped(recorded.case.document).encode(errors="backslashreplace"),
-                name + ".json",
-            )
-        for turn, spoken_turn in enumerate(read_conversation(recorded)[0], 1):
-            if part == f"turn-{turn}":
-                body = spoken_turn.text.encode(errors="backslashreplace")
-                name = f"{name}-{turn}.txt"
+        turns = enumerate(read_conversation(recorded)[0], 1)
+        texts = {f"turn-{number}": turn.text for number, turn in turns}
+        texts["case"] = dumped(recorded.case.document)
+        body = _encoded(texts.get(part))
     for record in history:
         if part == f"body-{record.row.position}":
             body = body_at(history, record.row.position)
-            name = f"{name}-{record.row.position}.txt"
         if part == f"message-{record.row.position}" and isinstance(record.event, ErrorRecorded):
-            body = record.event.message.encode(errors="backslashreplace")
-            name = f"{name}-{record.row.position}.txt"
+            body = _encoded(record.event.message)
     if body is None:
         raise InvalidInput.because(
             "unknown-text",
             "the evaluation has no such text",
             remedy=f"open it at /evaluations/{key.evaluation_id}",
         )
-    return Attachment(name, body)
+    extension = "json" if part == "case" else "txt"
+    return Attachment(f"evaluation-{key.evaluation_id}-{part}.{extension}", body)
+
+
+def _encoded(text: str | None) -> bytes | None:
+    return None if text is None else text.encode(errors="backslashreplace")
 
 
 PAGE = Page(

@@ -6,7 +6,7 @@ from base64 import b64encode
 from datetime import datetime
 from hashlib import sha256
 from shlex import quote
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from uuid import UUID
 
 import orjson
@@ -39,9 +39,9 @@ _MOST_OF_A_FIELD = 600
 class EventQuery(Query):
     """The choice of neighbouring events in the stream."""
 
-    topic: Annotated[
-        str | None, Field(max_length=200, description="Only events of this type of the stream.")
-    ] = None
+    topic: str | None = Field(
+        None, max_length=200, description="Only events of this type of the stream."
+    )
 
 
 class Envelope(Document):

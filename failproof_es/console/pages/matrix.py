@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field
@@ -11,17 +10,17 @@ from pydantic import Field
 from failproof_es.catalogue.pass_rate import PassRate, build_pass_rate
 from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
 from failproof_es.configuration.variants import split_variants
-from failproof_es.console.page import Page, PageModel, PageRequest
+from failproof_es.console.page import Page, PageRequest
 from failproof_es.console.pages.evaluation import require_evaluation
 from failproof_es.console.pages.results import (
+    ChosenOfRun,
     ChosenResults,
-    FilterPart,
     begin_of_results,
-    chosen_of,
+    facts_of_choice,
     position_of_results,
     run_of_results,
 )
-from failproof_es.console.paging import PagedQuery, Paging
+from failproof_es.console.paging import PagedQuery
 from failproof_es.console.parts.conversation import TurnShown, read_conversation, shown_turns
 from failproof_es.console.parts.evaluation import EvaluationVerdict, verdict_of
 from failproof_es.console.parts.expectations import (
@@ -54,13 +53,13 @@ _MOST_VARIANTS = 100
 class MatrixQuery(ChosenResults, PagedQuery):
     """The choice of cases and models, and of one conversation."""
 
-    limit: Annotated[int, Field(ge=1, le=200, description="Cases of a page.")] = 20
-    column: Annotated[
-        int, Field(ge=1, le=10_000, description="Place of the first model that is shown, from 1.")
-    ] = 1
-    show: Annotated[
-        UUID | None, Field(description="Evaluation whose conversation stands beside the matrix.")
-    ] = None
+    limit: int = Field(20, ge=1, le=200, description="Cases of a page.")
+    column: int = Field(
+        1, ge=1, le=10_000, description="Place of the first model that is shown, from 1."
+    )
+    show: UUID | None = Field(
+        None, description="Evaluation whose conversation stands beside the matrix."
+    )
 
 
 class MatrixColumn(Document):
@@ -125,15 +124,9 @@ class ShownEvaluation(Document):
     next: UUID | None
 
 
-class MatrixPage(PageModel):
+class MatrixPage(ChosenOfRun):
     """The cases of one page, those with a failure first."""
 
-    run_id: UUID
-    run_number: int
-    run_name: str
-    run_status: str
-    remarks: tuple[str, ...]
-    """Remarks that qualify the numbers of the run."""
     repetitions: int
     models: int
     """Number of models that the run asks."""
@@ -141,16 +134,7 @@ class MatrixPage(PageModel):
     """The models that are shown."""
     variants: Variants | None
     """`None` where the run has no matrix of prompts and parameters."""
-    up_to: int
-    """Position up to which results are shown; later pages keep it."""
-    unfinished: int
-    newer: int
-    """Number of results that ended after `up_to`."""
-    chosen: tuple[FilterPart, ...]
     rows: tuple[MatrixCase, ...]
-    looked_at: int | None
-    """Number of results searched, where that limit ended the page: the next one goes on."""
-    paging: Paging
     shown: ShownEvaluation | None
 
 
@@ -180,20 +164,11 @@ def read_matrix(request: PageRequest[MatrixQuery]) -> MatrixPage:
     cases = _read_cases(connection, [row.prompt_id for row in page.rows])
     rows = tuple(_case_shown(row, cases[row.prompt_id]) for row in page.rows)
     return MatrixPage(
-        as_of=request.as_of,
-        run_id=run_id,
-        run_number=run.started.run_number,
-        run_name=run.started.name,
-        run_status=run.status,
-        remarks=request.remarks_on(run),
+        **facts_of_choice(request, run, numbers),
         repetitions=repetitions,
         models=len(every_column),
         columns=columns,
         variants=_variants(every_column),
-        up_to=up_to,
-        unfinished=numbers.unfinished,
-        newer=numbers.newer,
-        chosen=tuple(chosen_of(query)),
         rows=rows,
         looked_at=page.looked_at,
         paging=query.paging(rows, page.following, matching=matching, total=total),
@@ -206,28 +181,16 @@ def _columns(request: PageRequest[MatrixQuery], run: Run) -> tuple[MatrixColumn,
     keys = [model.key for model in run.started.models]
     matrix = recorded_configuration(run.started).matrix
     variants = [(key, "") for key in keys] if matrix is None else split_variants(matrix, keys)
-    totals = _totals(request, run)
+    run_id = run.started.originator_id
+    totals = request.reader.totals_of([run_id]).get(run_id)
     return tuple(
-        MatrixColumn(
-            model=key,
-            base=base,
-            variant=variant,
-            passed=None if totals is None else _rate(totals, key),
-        )
+        MatrixColumn(model=key, base=base, variant=variant, passed=_rate(totals, key))
         for key, (base, variant) in zip(keys, variants, strict=True)
     )
 
 
-def _totals(request: PageRequest[MatrixQuery], run: Run) -> RunTotals | None:
-    """The sums of the run; `None` where they cannot be read."""
-    for totals in request.reader.totals(limit=1, before=run.started.run_number + 1):
-        if isinstance(totals, RunTotals) and totals.run_id == run.started.originator_id:
-            return totals
-    return None
-
-
-def _rate(totals: RunTotals, model: str) -> PassRate | None:
-    if model not in totals.models:
+def _rate(totals: RunTotals | None, model: str) -> PassRate | None:
+    if totals is None or model not in totals.models:
         return None
     return build_pass_rate(totals.clusters[model], totals.models[model].unscored)
 

@@ -12,6 +12,7 @@ from pydantic import Field
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.console.page import Page, PageModel, PageRequest
 from failproof_es.console.paging import PagedQuery, Paging, Query, integer
+from failproof_es.core.run import Run
 from failproof_es.reading.chosen_results import (
     ListedResult,
     ResultFilter,
@@ -21,6 +22,7 @@ from failproof_es.reading.chosen_results import (
 )
 from failproof_es.reading.given_reviews import GivenReview, reviews_by_evaluation
 from failproof_es.reading.overviews.counted_results import (
+    ResultNumbers,
     count_results,
     is_large,
     is_listed_by_severity,
@@ -37,40 +39,36 @@ FACETS = (
     ("latency", "Latency, ms"), ("cost", "Cost, $"), ("requests", "Requests"),
 )  # fmt: skip
 Word = Annotated[str | None, Field(max_length=2000)]
+Ending = Literal[
+    "failed", "lost", "unscored", "awaiting", "scored", "passed", "unfinished", "abandoned"
+]
 
 
 class ChosenResults(Query):
     """The choice of listed results, and the last event they may depend on."""
 
-    status: Annotated[
-        Literal[
-            "failed", "lost", "unscored", "awaiting", "scored", "passed", "unfinished", "abandoned"
-        ]
-        | None,
-        Field(description="How they ended; `abandoned` is `lost` and `unscored`."),
-    ] = None
+    status: Ending | None = Field(
+        None, description="How they ended; `abandoned` is `lost` and `unscored`."
+    )
     model: Word = None
     suite: Word = None
     category: Word = None
     severity: Word = None
-    class_: Annotated[Word, Field(description="The class of the answer.")] = None
+    class_: Word = Field(None, description="The class of the answer.")
     tag: Word = None
-    error: Annotated[Word, Field(description="The kind of the error.")] = None
+    error: Word = Field(None, description="The kind of the error.")
     latency: Literal["0-500", "500-2000", "2000-10000", "10000-", "unknown"] | None = None
     cost: Literal["0-0.001", "0.001-0.01", "0.01-0.1", "0.1-", "unknown"] | None = None
     requests: Literal["0-1", "2", "3-5", "6-"] | None = None
-    text: Annotated[
-        str | None,
-        Field(
-            max_length=300,
-            description="In the case's id, title, description, turns or tags, the answer, the "
-            "reason or the error; or an id.",
-        ),
-    ] = None
-    up_to: Annotated[
-        int | None,
-        Field(ge=0, le=2**63 - 1, description="Only what had ended by this event of the log."),
-    ] = None
+    text: str | None = Field(
+        None,
+        max_length=300,
+        description="In the case's id, title, description, turns or tags, the answer, the reason "
+        "or the error; or an id.",
+    )
+    up_to: int | None = Field(
+        None, ge=0, le=2**63 - 1, description="Only what had ended by this event of the log."
+    )
 
     @property
     def filter(self) -> ResultFilter:
@@ -108,35 +106,40 @@ class FilterPart(Document):
     value: str
 
 
-class ResultsPage(PageModel):
-    """The results of one page, those that failed first, and the most severe of them first.
-
-    In a large run results of one state are in the order in which they ended.
-    """
+class ChosenOfRun(PageModel):
+    """A page of chosen results of one run."""
 
     run_id: UUID
     run_number: int
     run_name: str
     run_status: str
-    imported: bool
-    """Whether another tool recorded the run: then nothing was asked or paid here."""
     remarks: tuple[str, ...]
     """Remarks that qualify the numbers of the run."""
-    planned: int
-    repetitions: bool
-    """Whether the run asks each case of a model more than once."""
     up_to: int
-    """Position up to which results are listed; later pages keep it."""
+    """Position up to which results are shown; later pages keep it."""
     unfinished: int
     newer: int
     """Number of results that ended after `up_to`."""
     chosen: tuple[FilterPart, ...]
-    rows: tuple[ListedResult, ...]
-    reviews: Mapping[UUID, tuple[GivenReview, ...]]
-    """By the id of a listed evaluation, the last review of each person."""
     looked_at: int | None
     """Number of results searched, where that limit ended the page: the next one goes on."""
     paging: Paging
+
+
+class ResultsPage(ChosenOfRun):
+    """The results of one page, those that failed first, and the most severe of them first.
+
+    In a large run results of one state are in the order in which they ended.
+    """
+
+    imported: bool
+    """Whether another tool recorded the run: then nothing was asked or paid here."""
+    planned: int
+    repetitions: bool
+    """Whether the run asks each case of a model more than once."""
+    rows: tuple[ListedResult, ...]
+    reviews: Mapping[UUID, tuple[GivenReview, ...]]
+    """By the id of a listed evaluation, the last review of each person."""
     facets: tuple[Facet, ...]
     counted: bool
     """Whether all facet values are counted; in large runs, those that need a scan are not."""
@@ -163,19 +166,10 @@ def read_results(request: PageRequest[ResultsQuery]) -> ResultsPage:
         connection, run_id, query.filter, up_to=up_to, planned=planned, newer=numbers.newer
     )
     return ResultsPage(
-        as_of=request.as_of,
-        run_id=run_id,
-        run_number=run.started.run_number,
-        run_name=run.started.name,
-        run_status=run.status,
+        **facts_of_choice(request, run, numbers),
         imported=run.imported is not None,
-        remarks=request.remarks_on(run),
         planned=planned,
         repetitions=repetitions_of(run.started) > 1,
-        up_to=up_to,
-        unfinished=numbers.unfinished,
-        newer=numbers.newer,
-        chosen=tuple(chosen_of(query)),
         rows=page.rows,
         reviews=reviews_by_evaluation(
             connection, [row.evaluation_id for row in page.rows], up_to=up_to
@@ -199,6 +193,22 @@ def read_results(request: PageRequest[ResultsQuery]) -> ResultsPage:
         ),
         counted=not is_large(planned),
     )
+
+
+def facts_of_choice(request: PageRequest[Any], run: Run, numbers: ResultNumbers) -> dict[str, Any]:
+    """Fields of `ChosenOfRun` that do not depend on the rows of the page."""
+    return {
+        "as_of": request.as_of,
+        "run_id": run.started.originator_id,
+        "run_number": run.started.run_number,
+        "run_name": run.started.name,
+        "run_status": run.status,
+        "remarks": request.remarks_on(run),
+        "up_to": position_of_results(request),
+        "unfinished": numbers.unfinished,
+        "newer": numbers.newer,
+        "chosen": tuple(chosen_of(request.query)),
+    }
 
 
 def chosen_of(query: ChosenResults) -> Iterator[FilterPart]:

@@ -28,14 +28,12 @@ _MOST_RUNS = 50
 class ReviewQuery(PagedQuery):
     """The choice of listed evaluations among those left to people."""
 
-    state: Annotated[
-        Literal["open", "awaiting", "disputed", "unclear", "pass", "fail", "all"],
-        Field(description="`open`: awaiting, disputed and unclear."),
-    ] = "open"
-    run: Annotated[
-        Annotated[int, Field(ge=1, le=_BIGGEST)] | Literal[""] | None,
-        Field(description="Of the run with this number."),
-    ] = None
+    state: Literal["open", "awaiting", "disputed", "unclear", "pass", "fail", "all"] = Field(
+        "open", description="`open`: awaiting, disputed and unclear."
+    )
+    run: Annotated[int, Field(ge=1, le=_BIGGEST)] | Literal[""] | None = Field(
+        None, description="Of the run with this number."
+    )
 
     @property
     def states(self) -> tuple[State, ...]:

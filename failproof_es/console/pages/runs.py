@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Annotated, Literal, get_args
+from typing import Literal, get_args
 
 from pydantic import Field
 
@@ -30,28 +30,24 @@ from failproof_es.support.document import Document
 class RunsQuery(PagedQuery):
     """The choice of listed runs."""
 
-    after: Annotated[str | None, Field(pattern=r"^[0-9]{0,18}$", description=CURSOR_SAYS)] = None
-    status: Annotated[
-        Literal["", RunStatus, "archived"] | None,
-        Field(description="Only runs of this status; `archived`: whose evaluations are in a file."),
-    ] = None
-    model: Annotated[
-        str | None, Field(max_length=300, description="Only runs that ask this model, by its key.")
-    ] = None
-    text: Annotated[
-        str | None,
-        Field(
-            max_length=300,
-            description="Only runs with this in a name, or with this number or id.",
-        ),
-    ] = None
-    tag: Annotated[
-        str | None, Field(max_length=300, description="Only runs that people gave this tag.")
-    ] = None
-    hidden: Annotated[
-        Literal["", "only", "all"] | None,
-        Field(description="Hidden runs alone, or as well; without it they are left out."),
-    ] = None
+    after: str | None = Field(None, pattern=r"^[0-9]{0,18}$", description=CURSOR_SAYS)
+    status: Literal["", RunStatus, "archived"] | None = Field(
+        None, description="Only runs of this status; `archived`: whose evaluations are in a file."
+    )
+    model: str | None = Field(
+        None, max_length=300, description="Only runs that ask this model, by its key."
+    )
+    text: str | None = Field(
+        None,
+        max_length=300,
+        description="Only runs with this in a name, or with this number or id.",
+    )
+    tag: str | None = Field(
+        None, max_length=300, description="Only runs that people gave this tag."
+    )
+    hidden: Literal["", "only", "all"] | None = Field(
+        None, description="Hidden runs alone, or as well; without it they are left out."
+    )
 
     @property
     def filter(self) -> RunFilter:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from pydantic import Field
 
 from failproof_es.console.links import to
@@ -16,13 +14,11 @@ from failproof_es.support.document import Document
 class SearchQuery(Query):
     """The text to search for."""
 
-    q: Annotated[
-        str | None,
-        Field(
-            max_length=300,
-            description="A number, a name, an id, a digest or words. `run 12` means run 12 alone.",
-        ),
-    ] = None
+    q: str | None = Field(
+        None,
+        max_length=300,
+        description="A number, a name, an id, a digest or words. `run 12` means run 12 alone.",
+    )
 
 
 class HitShown(Document):

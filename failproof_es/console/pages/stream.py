@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field
@@ -21,9 +20,7 @@ _AT_ONCE = 200
 class StreamQuery(PagedQuery):
     """The choice of listed events of the stream."""
 
-    topic: Annotated[str | None, Field(max_length=200, description="Only events of this type.")] = (
-        None
-    )
+    topic: str | None = Field(None, max_length=200, description="Only events of this type.")
 
 
 class StreamPage(PageModel):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field
@@ -27,9 +26,9 @@ _MOST_ROWS = 1_000
 class TrendQuery(Query):
     """The number of attempts to show."""
 
-    attempts: Annotated[
-        int, Field(ge=1, le=MOST, description="So many attempts, the newest, and the run itself.")
-    ] = 30
+    attempts: int = Field(
+        30, ge=1, le=MOST, description="So many attempts, the newest, and the run itself."
+    )
 
 
 class ModelInAttempt(Document):

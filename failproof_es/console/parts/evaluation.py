@@ -26,6 +26,7 @@ from failproof_es.events import (
     AnswerImported,
     Classified,
     ErrorRecorded,
+    Event,
     Judged,
     ResponseReceived,
     Reviewed,
@@ -317,25 +318,20 @@ def steps_of(history: Sequence[ReadEvent]) -> Iterator[Step]:
 def graders_of(history: Sequence[ReadEvent]) -> Iterator[GraderVersion]:
     """The graders of an evaluation with their versions."""
     for record in history:
-        at = record.row.position
-        match record.event:
-            case Classified() as e:
-                yield GraderVersion(
-                    what="class", name=e.classifier, version=e.classifier_version, position=at
-                )
-            case Judged() as e:
-                yield GraderVersion(
-                    what=f"verdict of {e.judge}",
-                    name=e.grader,
-                    version=e.grader_version,
-                    position=at,
-                )
-            case Scored() as e:
-                yield GraderVersion(
-                    what="score", name=e.scorer, version=e.scorer_version, position=at
-                )
-                for name, version in e.graders.items():
-                    yield GraderVersion(what="added score", name=name, version=version, position=at)
+        for what, name, version in _versions_in(record.event):
+            yield GraderVersion(what=what, name=name, version=version, position=record.row.position)
+
+
+def _versions_in(event: Event | None) -> Iterator[tuple[str, str, str]]:
+    """What was graded, by which grader and by which version of it."""
+    match event:
+        case Classified():
+            yield "class", event.classifier, event.classifier_version
+        case Judged():
+            yield f"verdict of {event.judge}", event.grader, event.grader_version
+        case Scored():
+            yield "score", event.scorer, event.scorer_version
+            yield from (("added score", *grader) for grader in event.graders.items())
 
 
 def review_shown(review: Reviewed) -> ReviewShown:

@@ -13,6 +13,7 @@ from failproof_es.catalogue.wording import usd
 from failproof_es.console.page import PageModel
 from failproof_es.core.run import Run
 from failproof_es.core.summary import RunSummary
+from failproof_es.core.tally import Group
 from failproof_es.engine.workers.presence import Undriven
 from failproof_es.gate_words import describe_gate
 from failproof_es.gates import judges_results
@@ -112,15 +113,19 @@ class RunPage(RunDocument, PageModel):
 
 def failed_groups(summary: RunSummary) -> list[FailedGroup]:
     """The groups of cases in which something failed, those with most failures first."""
-    counts: defaultdict[tuple[str, str, str | None], list[int]] = defaultdict(lambda: [0, 0])
+    sums = defaultdict[tuple[str, str, str | None], Group](Group)
     for key, group in summary.counts.groups.items():
-        count = counts[key.model_key, key.suite_id, key.category]
-        count[0] += group.failed
-        count[1] += group.passed + group.failed
+        sums[key.model_key, key.suite_id, key.category].include(group)
     groups = [
-        FailedGroup(model=model, suite=suite, category=category, failed=failed, total=total)
-        for (model, suite, category), (failed, total) in counts.items()
-        if failed
+        FailedGroup(
+            model=model,
+            suite=suite,
+            category=category,
+            failed=group.failed,
+            total=group.passed + group.failed,
+        )
+        for (model, suite, category), group in sums.items()
+        if group.failed
     ]
     return sorted(groups, key=lambda group: (-group.failed, group.total, group.model, group.suite,
                                              group.category or ""))  # fmt: skip

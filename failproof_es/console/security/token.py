@@ -36,15 +36,10 @@ def refuse_without_token(token: str | None, *, secure: bool, ticket: str | None 
         query = parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in query if name == "token"]
         if tokens:
-            by_ticket = [
-                issued_ticket
-                for issued_ticket in tickets
-                if _equal_in_constant_time(tokens[0], issued_ticket)
-            ]
+            by_ticket = any(_equal_in_constant_time(tokens[0], issued) for issued in tickets)
             if len(tokens) == 1 and (_equal_in_constant_time(tokens[0], token) or by_ticket):
-                tickets[:] = [
-                    issued_ticket for issued_ticket in tickets if issued_ticket not in by_ticket
-                ]
+                if by_ticket:
+                    tickets.clear()
                 rest = [(name, value) for name, value in query if name != "token"]
                 return _let_in(request, rest, token, secure=secure)
         elif _equal_in_constant_time(_bearer(request), token) or _equal_in_constant_time(

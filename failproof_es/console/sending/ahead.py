@@ -1,23 +1,23 @@
 """Buffers a response, so that no reader of the database waits for a slow client.
 
-Pieces that the client has not taken yet are kept here: a few megabytes in memory and the rest in an
-unnamed temporary file.
+Pieces that the client has not taken yet are kept here: a few megabytes in memory, more of them in
+an unnamed temporary file.
 """
 
 from __future__ import annotations
 
-import tempfile
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
+from tempfile import SpooledTemporaryFile
 from threading import Condition, Thread
-from typing import IO
 
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 PIECE = 2**20
-"""Bytes from which on pieces are joined to one block."""
+"""Most bytes that are taken at a time."""
 IN_MEMORY = 4
-"""Most blocks in memory; further ones go to a temporary file."""
+"""Number of such pieces in memory; further bytes go to a temporary file."""
 
 
 class ReadAhead:
@@ -28,30 +28,29 @@ class ReadAhead:
         self._pieces = pieces
         self._close = close
         self._changed = Condition()
-        self._kept: deque[bytes] = deque()
-        self._filed = _SpillFile()  # continues `_kept`
-        self._begun: list[bytes] = []  # continues `_filed`
-        self._size = 0
+        self._kept: SpooledTemporaryFile[bytes] | None = None
+        self._taken = self._size = 0
         self._over = self._left = False
         self._error: Exception | None = None
         Thread(target=self._read_pieces, name="console-download", daemon=True).start()
 
     def take(self) -> bytes:
-        """The next bytes, any number of them; waits for them. Empty at the end.
+        """The next bytes, at most `PIECE`; waits for them. Empty at the end.
 
         Raises the exception of `pieces`, after all bytes that came before it.
         """
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._kept or self._filed.size or self._begun or self._over
-            )
-            if self._kept:
-                return self._kept.popleft()
-            if self._filed.size:
-                return self._filed.take(PIECE)
-            if not self._begun and self._error is not None:
-                raise self._error
-            return self._join_begun()
+            self._changed.wait_for(lambda: self._kept or self._over)
+            if self._kept is None:
+                if self._error is not None:
+                    raise self._error
+                return b""
+            self._kept.seek(self._taken)
+            piece = self._kept.read(PIECE)
+            self._taken += len(piece)
+            if self._taken == self._size:
+                self._discard()
+            return piece
 
     async def stream_pieces(self) -> AsyncIterator[bytes]:
         """All remaining bytes, piece by piece."""
@@ -62,9 +61,7 @@ class ReadAhead:
         """Discard what is kept; the reader stops after its present piece."""
         with self._changed:
             self._left = True
-            self._kept.clear()
-            self._filed.close()
-            self._join_begun()
+            self._discard()
 
     def _read_pieces(self) -> None:
         try:
@@ -84,52 +81,37 @@ class ReadAhead:
     def _keep_piece(self, piece: bytes) -> bool:
         """Keep a piece; return whether more are wanted."""
         with self._changed:
-            if self._left:
-                return False
-            self._begun.append(piece)
-            self._size += len(piece)
-            if self._size >= PIECE:
-                if len(self._kept) < IN_MEMORY and not self._filed.size:
-                    self._kept.append(self._join_begun())
-                else:
-                    self._filed.put(self._join_begun())
-            self._changed.notify_all()
-            return True
+            if not self._left:
+                if self._kept is None:
+                    self._kept = SpooledTemporaryFile(IN_MEMORY * PIECE)  # noqa: SIM115
+                self._kept.seek(self._size)
+                self._size += self._kept.write(piece)
+                self._changed.notify_all()
+            return not self._left
 
-    def _join_begun(self) -> bytes:
-        piece = b"".join(self._begun)
-        self._begun, self._size = [], 0
-        return piece
+    def _discard(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
+        self._kept, self._taken, self._size = None, 0, 0
 
 
-class _SpillFile:
-    """A queue of bytes in a temporary file, which exists while the queue is not empty."""
+class EndedResponse(StreamingResponse):
+    """A streaming response that calls `ended` once, whether it was sent or failed."""
 
-    def __init__(self) -> None:
-        self._file: IO[bytes] | None = None
-        self._from = self._to = 0
+    def __init__(
+        self,
+        content: Iterator[str] | AsyncIterator[str] | AsyncIterator[bytes],
+        *,
+        ended: Callable[[], None],
+        media_type: str,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(content, media_type=media_type, headers=headers)
+        self._ended = ended
 
-    @property
-    def size(self) -> int:
-        return self._to - self._from
-
-    def put(self, piece: bytes) -> None:
-        if self._file is None:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - see `close`
-        self._file.seek(self._to)
-        self._file.write(piece)
-        self._to += len(piece)
-
-    def take(self, most: int) -> bytes:
-        assert self._file is not None
-        self._file.seek(self._from)
-        piece = self._file.read(min(most, self.size))
-        self._from += len(piece)
-        if not self.size:
-            self.close()
-        return piece
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-        self._file, self._from, self._to = None, 0, 0
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the class."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._ended()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import chain, starmap
+from typing import TypeVar
 from uuid import UUID
 
 from failproof_es.catalogue.run_document import run_document
@@ -13,7 +15,7 @@ from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.run import Run
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.history import Connection
-from failproof_es.events import CaseSkipped, RunSealed
+from failproof_es.events import CaseSkipped, Event, RunSealed
 from failproof_es.reading.as_of import read_as_of
 from failproof_es.reading.given_reviews import with_reviews
 from failproof_es.reading.recorded_run import RecordedRun
@@ -32,6 +34,7 @@ from failproof_es.report.data.judge_agreement import agreements
 from failproof_es.report.data.observations import Observation, observations
 from failproof_es.store.reading.reader import find
 
+E = TypeVar("E", bound=Event)
 Progress = Callable[[str, int, int], None]
 """Is called with the current step, and with how many of how many items are done (0 of 0 where
 items are not counted).
@@ -73,18 +76,16 @@ def build_report(
         comparisons=differences,
         pairings=compared,
         failures=tuple(_with_reviews(connection, analysis.failures(everything))),
-        heat=tuple(cell for n, of in series.items() for cell in analysis.heat(n, of)),
-        groups=tuple(group for n, of in series.items() for group in analysis.groups(n, of)),
-        stability=tuple(
-            stable for n, of in series.items() if (stable := analysis.stability(n, of)) is not None
-        ),
-        refusals=tuple(analysis.refusals(n, of) for n, of in series.items()),
-        measures=tuple(measure for n, of in series.items() for measure in analysis.measures(n, of)),
+        heat=tuple(chain.from_iterable(starmap(analysis.heat, series.items()))),
+        groups=tuple(chain.from_iterable(starmap(analysis.groups, series.items()))),
+        stability=tuple(filter(None, starmap(analysis.stability, series.items()))),
+        refusals=tuple(starmap(analysis.refusals, series.items())),
+        measures=tuple(chain.from_iterable(starmap(analysis.measures, series.items()))),
         funnels=tuple(
             analysis.funnel(n, of, judged=of[0].run_number in runs_with_judges)
             for n, of in series.items()
         ),
-        errors=tuple(analysis.errors(n, of) for n, of in series.items()),
+        errors=tuple(starmap(analysis.errors, series.items())),
         judged=tuple(
             judge
             for run, of_run in zip(runs, seen, strict=True)
@@ -92,7 +93,7 @@ def build_report(
         ),
         agreement=agreement,
         costs=tuple(cost for recorded_run in recorded for cost in costs_of(recorded_run.summary)),
-        latencies=tuple(analysis.latencies(n, of) for n, of in series.items()),
+        latencies=tuple(starmap(analysis.latencies, series.items())),
         limitations=(),
         asked=provenances,
     )
@@ -155,27 +156,25 @@ def _build_provenance(recorded: RecordedRun, of: Sequence[Observation]) -> Prove
                 if observation.answered
             ).most_common()
         ),
-        skipped=tuple(_skipped(connection, recorded.run_id)),
+        skipped=tuple(
+            Skipped(event.path, event.line, event.field, event.why)
+            for event in _own_events(connection, recorded.run_id, CaseSkipped)
+        ),
         gates_set=recorded_configuration(recorded.started).gates not in _NO_GATES,
         positions=(first, last),
         events=count,
-        seal=_seal(connection, recorded.run_id),
+        seal=next(
+            (seal.root for seal in _own_events(connection, recorded.run_id, RunSealed)), None
+        ),
     )
 
 
-def _skipped(connection: Connection, run_id: UUID) -> Iterator[Skipped]:
-    for row in find(connection, stream_id=run_id, topics=[CaseSkipped.__name__]):
+def _own_events(connection: Connection, run_id: UUID, kind: type[E]) -> Iterator[E]:
+    """The events of this type in the run's own stream."""
+    for row in find(connection, stream_id=run_id, topics=[kind.__name__]):
         event = row.event()
-        if isinstance(event, CaseSkipped):
-            yield Skipped(event.path, event.line, event.field, event.why)
-
-
-def _seal(connection: Connection, run_id: UUID) -> str | None:
-    for row in find(connection, stream_id=run_id, topics=[RunSealed.__name__]):
-        event = row.event()
-        if isinstance(event, RunSealed):
-            return event.root
-    return None
+        if isinstance(event, kind):
+            yield event
 
 
 def costs_of(summary: RunSummary) -> Iterator[Cost]:

@@ -47,6 +47,7 @@ _NOT_GRADED = {
 }
 """Descriptions of the classes of replies that nobody grades."""
 
+_BAD_ENDS = {"failed": "failed", "given_up": "was given up"}
 TonedSentence = tuple[Tone, str]
 _WORST_FIRST: tuple[Tone, ...] = ("bad", "doubt", "good", "plain")
 
@@ -164,12 +165,9 @@ def describe_measured(gate: GateRow) -> str:
 
 def _failed_runs(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
     for run in runs:
-        if run.status == "failed":
+        if run.status in _BAD_ENDS:
             why = "" if run.reason is None else f": {run.reason.rstrip('.')}"
-            yield "bad", f"Run {run.run_number} failed{why}."
-        if run.status == "given_up":
-            why = "" if run.reason is None else f": {run.reason.rstrip('.')}"
-            yield "bad", f"Run {run.run_number} was given up{why}."
+            yield "bad", f"Run {run.run_number} {_BAD_ENDS[run.status]}{why}."
 
 
 def _unfinished_runs(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
@@ -186,10 +184,7 @@ def _runs_chosen_by_result(runs: Sequence[RunDocument]) -> Iterator[TonedSentenc
     for run in runs:
         branch = run.branched_from
         if branch is not None and branch.again == "failed":
-            yield (
-                "doubt",
-                f"Run {run.run_number} {branch.says}.",
-            )
+            yield "doubt", f"Run {run.run_number} {branch.says}."
         elif branch is not None and branch.chosen_by_result is not None:
             yield "doubt", f"Run {run.run_number} measures no rate: {branch.chosen_by_result}."
 
@@ -294,45 +289,44 @@ def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> 
 
     `series` maps the name of each series to its observations.
     """
-    sentences = list(_limitations_of_series(series))
+    return replace(report, limitations=tuple(_limitations(report, series)))
+
+
+def _limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> Iterator[str]:
+    yield from _limitations_of_series(series)
     runs = [provenance.run for provenance in report.asked]
     if all(run.repetitions == 1 for run in runs):
-        sentences.append("Every case was asked once, so the stability of the answers is unknown.")
+        yield "Every case was asked once, so the stability of the answers is unknown."
     elif once := _name_runs(run for run in runs if run.repetitions == 1):
-        sentences.append(
-            f"Every case was asked once in {once}, so the stability of those answers is unknown."
-        )
-    sentences += (
-        f"Run {provenance.run.run_number} asked a part of what its configuration names "
-        f"({provenance.run.part}); its numbers are of that part."
-        for provenance in report.asked
-        if provenance.run.part is not None
-    )
-    unknown = [cost.key for cost in report.costs if cost.cost_usd is None]
-    if unknown:
+        yield f"Every case was asked once in {once}, so the stability of those answers is unknown."
+    for run in runs:
+        if run.part is not None:
+            yield (
+                f"Run {run.run_number} asked a part of what its configuration names "
+                f"({run.part}); its numbers are of that part."
+            )
+    if unknown := [cost.key for cost in report.costs if cost.cost_usd is None]:
         names = ", ".join(map(judge_named, dict.fromkeys(unknown)))
-        sentences.append(f"The cost of {names} is unknown: no price, or no count of tokens.")
+        yield f"The cost of {names} is unknown: no price, or no count of tokens."
     reviewed = any(agreement.one == JUDGES for agreement in report.agreement)
-    if any(provenance.run.judges for provenance in report.asked) and not reviewed:
-        sentences.append("Models judged, and no person has reviewed what they said.")
-    sentences.extend(
-        f"Run {provenance.run.run_number}: {plural(len(provenance.skipped), 'defect')} kept "
-        "cases out of the plan: the rates do not cover them."
-        for provenance in report.asked
-        if provenance.skipped
-    )
-    sentences.extend(_unpaired_results(report))
-    sentences.extend(_earlier_attempts(report))
-    sentences.extend(_undetectable_differences(report))
-    sentences.append(
-        "The cases are a chosen sample: the intervals do not generalise to other cases."
-    )
+    if any(run.judges for run in runs) and not reviewed:
+        yield "Models judged, and no person has reviewed what they said."
+    for provenance in report.asked:
+        if provenance.skipped:
+            defects = plural(len(provenance.skipped), "defect")
+            yield (
+                f"Run {provenance.run.run_number}: {defects} kept cases out of the plan: the rates "
+                "do not cover them."
+            )
+    yield from _unpaired_results(report)
+    yield from _earlier_attempts(report)
+    yield from _undetectable_differences(report)
+    yield "The cases are a chosen sample: the intervals do not generalise to other cases."
     commands = ", ".join(f"`failproof-es verify {run.run_number}`" for run in runs)
-    sentences.append(
+    yield (
         "This report was made from the log as it is, and does not compare it with what was signed. "
         f"To do so: {commands}."
     )
-    return replace(report, limitations=tuple(sentences))
 
 
 def _unpaired_results(report: Report) -> Iterator[str]:

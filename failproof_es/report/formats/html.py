@@ -24,7 +24,7 @@ def pieces(page: ReportPage) -> Iterator[bytes]:
     """The HTML file of the page (UTF-8) in pieces, so that it is never whole in memory."""
     style = "\n".join(stylesheet(f"{name}.css").decode() for name in ("tokens", "charts", "style"))
     digest = b64encode(sha256(style.encode()).digest()).decode()
-    template = _environment().get_template("page.html.j2")
+    template = escaping_environment(__package__).get_template("page.html.j2")
     chunks = template.generate(
         page=page,
         style=Markup(style),  # noqa: S704 - ours
@@ -41,17 +41,17 @@ def stylesheet(name: str) -> bytes:
 
 
 @cache
-def _environment() -> Environment:
+def escaping_environment(package: str) -> Environment:
+    """The templates of a package. They write values through `finalize` and `quoted`."""
     environment = Environment(
-        loader=PackageLoader(__package__, "templates"),
+        loader=PackageLoader(package, "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=finalize,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["quoted"] = quoted
-    environment.filters["thousands"] = "{:,}".format
+    environment.filters |= {"quoted": quoted, "count": "{:,}".format}
     return environment
 
 

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from failproof_es.console import database
-from failproof_es.console.database import ConnectionFailed, ConsoleBusy, ReadOnlyDatabase
+from failproof_es.console.database import ConsoleBusy, ReadOnlyDatabase
 from failproof_es.reading.at_head import catch_up_problem
 from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
@@ -133,7 +133,10 @@ def test_who_waits_too_long_is_told_so(store: Store, monkeypatch: pytest.MonkeyP
 
 
 def test_a_server_that_is_away_is_said_to_be_away() -> None:
-    with pytest.raises(ConnectionFailed), reader("postgresql://x@127.0.0.1:1/none").snapshot():
+    with (
+        pytest.raises(psycopg.OperationalError),
+        reader("postgresql://x@127.0.0.1:1/none").snapshot(),
+    ):
         pass
 
 
