@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp
 
-from failproof_es.console import drawing, rendering
+from failproof_es.console import rendering
 from failproof_es.console.database import ReadOnlyDatabase
 from failproof_es.console.errors import response_to
 from failproof_es.console.follower import ProjectionUpdater
@@ -25,11 +25,14 @@ from failproof_es.console.page import PageRequest
 from failproof_es.console.pages import all_pages
 from failproof_es.console.rendering import STATIC, static_digest, static_file
 from failproof_es.console.routes import SnapshotOpener, add_page
+from failproof_es.console.security.guards import (
+    Guard,
+    HeadAsGet,
+    refuse_odd_urls,
+    refuse_other_hosts,
+    refuse_other_methods,
+)
 from failproof_es.console.security.headers import SecureHeaders
-from failproof_es.console.security.hosts import refuse_other_hosts
-from failproof_es.console.security.lengths import refuse_odd_urls
-from failproof_es.console.security.methods import HeadAsGet, refuse_other_methods
-from failproof_es.console.security.refusals import Guard
 from failproof_es.console.security.token import refuse_without_token
 from failproof_es.console.settings import ConsoleSettings
 from failproof_es.engine.identity import code_version
@@ -126,6 +129,8 @@ class Warming:
                     page.read(PageRequest(*moment, query, {"run": "latest"}))
         if not self._closing.is_set():
             with suppress(Exception):
+                from failproof_es.console import drawing  # lazy: it takes a second or more
+
                 drawing.prepare()
         # Objects that exist now stay: searching them for cycles would delay a page by 0.2 s.
         gc.freeze()

@@ -1,4 +1,7 @@
-"""Draws a page's numbers with the report's charts, and caches the drawings."""
+"""Draws a page's numbers with the report's charts, and caches the drawings.
+
+Importing this module takes longer than any page.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from markupsafe import Markup
 from failproof_es.catalogue.wording import judge_named, usd
 from failproof_es.console.pages.charts import CostOf, FailedWhere, RateOf
 from failproof_es.reading.overviews.distributions import STEPS, FinishedOverTime, Spread
+from failproof_es.report.charts import plots
 from failproof_es.report.page.tables import MOST_ROWS_DRAWN
 
 CACHED_DRAWINGS = 200
@@ -30,14 +34,10 @@ def drawn(what: str, of: tuple[Any, ...], label: str) -> Markup | None:
 
 def prepare() -> None:
     """Load the drawing library, which takes a second or more, before the first chart needs it."""
-    from failproof_es.report.charts import plots
-
     plots.bars([plots.Bar("nothing", 0.0, "0")], label="nothing", axis="nothing")
 
 
 def _rates(of: tuple[RateOf, ...], label: str) -> Markup | None:
-    from failproof_es.report.charts import plots  # lazy: the import takes longer than any page
-
     rows = [
         plots.PlottedRate(
             suite_rate.suite,
@@ -62,8 +62,6 @@ def _failures(
     of: tuple[tuple[FailedWhere, ...], tuple[str, ...], tuple[str, ...]], label: str
 ) -> Markup | None:
     """`of`: one model's groups, and the categories and severities of all models, which line up."""
-    from failproof_es.report.charts import plots
-
     groups, categories, severities = of
     many = len(groups) > MOST_ROWS_DRAWN or len(categories) > MOST_ROWS_DRAWN
     if many or len(severities) > _MOST_SEVERITIES or not any(group.failed for group in groups):
@@ -91,8 +89,6 @@ def _costs_of_answers(of: tuple[Spread, ...], label: str) -> Markup | None:
 def _curves(
     of: list[tuple[str, tuple[float, ...]]], label: str, axis: str, share: str
 ) -> Markup | None:
-    from failproof_es.report.charts import plots
-
     curves = [
         plots.Curve(model, tuple((value, step / STEPS) for step, value in enumerate(values)))
         for model, values in of
@@ -104,8 +100,6 @@ def _curves(
 
 
 def _progress(of: tuple[FinishedOverTime, ...], label: str) -> Markup | None:
-    from failproof_es.report.charts import plots
-
     curves = [
         plots.Curve(
             progress.model, tuple((s, done / progress.points[-1][1]) for s, done in progress.points)
@@ -121,8 +115,6 @@ def _progress(of: tuple[FinishedOverTime, ...], label: str) -> Markup | None:
 
 
 def _costs(of: tuple[CostOf, ...], label: str) -> Markup | None:
-    from failproof_es.report.charts import plots
-
     bars = [
         plots.Bar(judge_named(cost.asked), cost.cost_usd, usd(cost.cost_usd))
         for cost in of

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 from pydantic import BaseModel
@@ -82,3 +83,22 @@ def live_key(*names: str) -> str:
     """Key of the HTML element that shows a live number of the thing with these names."""
     encoded_names = repr(names).encode("utf-8", "backslashreplace")
     return f"{names[0]}-{sha256(encoded_names).hexdigest()[:16]}"
+
+
+class NavigationEntry(NamedTuple):
+    """A link of the main navigation, which is on every page."""
+
+    word: str
+    path: str
+    of: tuple[str, ...]
+    """Prefixes of the paths that belong to it."""
+
+
+NAVIGATION = (
+    NavigationEntry("Runs", "/runs", ("/runs", "/evaluations/", "/events/", "/streams/")),
+    NavigationEntry("Compare", "/compare", ("/compare",)),
+    NavigationEntry("Suites", "/suites", ("/suites", "/cases")),
+    NavigationEntry("Review", "/review", ("/review",)),
+    NavigationEntry("Ledger", "/ledger", ("/ledger",)),
+)
+"""The links of the main navigation, in order: pages with a top-level path of their own."""

@@ -93,17 +93,6 @@ class Attachment:
 
 
 @dataclass(frozen=True, slots=True)
-class Attachments:
-    """Downloads of the texts that a page shows in part."""
-
-    path: str
-    """Below the page's path: `/texts/{part}`."""
-    says: str
-    read: Callable[[PageRequest[Query]], Attachment]
-    """Raises `InvalidInput` where there is no such part."""
-
-
-@dataclass(frozen=True, slots=True)
 class Page(Generic[Q, M]):
     """A page. Its template is `NAME.html`."""
 
@@ -119,7 +108,9 @@ class Page(Generic[Q, M]):
     """For a page below `/runs/{run}`: the text of the link to it on the run's page."""
     rows: Callable[[PageRequest[Q]], Iterator[Any]] | None = None
     """For a list: reads all rows, regardless of paging."""
-    attachments: Attachments | None = None
+    read_text: Callable[[PageRequest[Query]], Attachment] | None = None
+    """Reads a text that the page cuts, whole: the one named `part`, below `/texts/`. Raises
+    `InvalidInput` where there is no such text."""
     streamed: bool = False
     """Whether the HTML is sent while it is rendered, for pages with charts. Data is read first."""
     warming: Q | None = None

@@ -11,11 +11,11 @@ from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment
+from markupsafe import Markup
 
 from failproof_es.catalogue import wording
-from failproof_es.console import drawing, links
-from failproof_es.console.links import live_key
-from failproof_es.console.navigation import NAVIGATION
+from failproof_es.console import links
+from failproof_es.console.links import NAVIGATION, live_key
 from failproof_es.console.pages import all_pages
 from failproof_es.core.severity import severity_order
 from failproof_es.events import ENDED
@@ -102,7 +102,7 @@ def _environment() -> Environment:
         "navigation": NAVIGATION,
         "pages_of_run": _pages_of_run,
         "to": links.to,
-        "drawn": drawing.drawn,
+        "drawn": _drawn,
         "tupled": tuple,
         "static": _static,
         "plural": plural,
@@ -117,6 +117,12 @@ def _pages_of_run() -> tuple[tuple[str, str], ...]:
     """Text and last path segment of the run page's links to other pages: lists first."""
     pages = sorted(all_pages(), key=lambda page: page.rows is None)
     return tuple((page.word, page.path.rpartition("/")[2]) for page in pages if page.word)
+
+
+def _drawn(what: str, of: tuple[Any, ...], label: str) -> Markup | None:
+    from failproof_es.console.drawing import drawn  # lazy: the import takes longer than any page
+
+    return drawn(what, of, label)
 
 
 def _static(name: str) -> str:

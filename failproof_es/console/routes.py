@@ -28,7 +28,7 @@ from failproof_es.console.links import CurrentPage
 from failproof_es.console.page import Page, PageRequest
 from failproof_es.console.paging import BadParameter, Query
 from failproof_es.console.rendering import render, render_in_pieces
-from failproof_es.console.security.methods import IS_HEAD
+from failproof_es.console.security.guards import IS_HEAD
 from failproof_es.console.sending.ahead import EndedResponse, ReadAhead
 from failproof_es.reading.as_of import AsOf, reader_without_update
 from failproof_es.reading.result_reader import ResultReader
@@ -123,8 +123,8 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: SnapshotOpener) -> Non
         return Response(read(query, path).model_dump_json(), media_type="application/json")
 
     def part(request: Request, query: Query, path: dict[str, str]) -> Response:
-        assert page.attachments is not None
-        attachment = read(query, path, page.attachments.read)
+        assert page.read_text is not None
+        attachment = read(query, path, page.read_text)
         return Response(
             attachment.body,
             media_type="application/octet-stream",
@@ -153,13 +153,13 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: SnapshotOpener) -> Non
                 response_class=_of_type(kind),
                 responses=_errors_as("application/json", _ERROR_SCHEMA),
             )
-    if page.attachments is not None:
+    if page.read_text is not None:
         add(
-            page.attachments.path,
+            "/texts/{part}",
             part,
             query=Query,
             operation_id=f"{page.name}_part",
-            summary=page.attachments.says,
+            summary=f"A text of an {page.name} that its page cuts, whole.",
             responses=_errors_as("text/html", {"type": "string"}),
             response_class=_of_type("application/octet-stream"),
         )

@@ -26,7 +26,7 @@ from failproof_es.console.page import PageRequest
 from failproof_es.console.pages.run import MOST_MESSAGES, shape_of
 from failproof_es.console.paging import Query as NoParameters
 from failproof_es.console.routes import SnapshotOpener
-from failproof_es.console.security.methods import IS_HEAD
+from failproof_es.console.security.guards import IS_HEAD
 from failproof_es.console.sending.ahead import EndedResponse
 from failproof_es.support import clock
 from failproof_es.support.document import Document

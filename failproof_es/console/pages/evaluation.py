@@ -8,7 +8,6 @@ from uuid import UUID
 from failproof_es.console.links import to
 from failproof_es.console.page import (
     Attachment,
-    Attachments,
     Page,
     PageModel,
     PageRequest,
@@ -44,8 +43,12 @@ from failproof_es.console.parts.evaluation import (
     steps_of,
     verdict_of,
 )
-from failproof_es.console.parts.expectations import ExpectationShown, shown_expectations
-from failproof_es.console.parts.judging import items_of, judged_items
+from failproof_es.console.parts.expectations import (
+    ExpectationShown,
+    items_of,
+    judged_items,
+    shown_expectations,
+)
 from failproof_es.console.texts import quotes_in
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import EvaluationKey
@@ -293,7 +296,5 @@ PAGE = Page(
     path="/evaluations/{evaluation}",
     says="What exactly happened in one evaluation.",
     read=read_evaluation,
-    attachments=Attachments(
-        "/texts/{part}", "A text of an evaluation that its page cuts, whole.", read_part
-    ),
+    read_text=read_part,
 )

@@ -74,13 +74,5 @@ def shown_turns(
             for one in turn_quotations:
                 if one.found != "not found" or (one.judge, one.quote) not in quotations:
                     quotations[one.judge, one.quote] = one
-        shown.append(
-            TurnShown(
-                number=number,
-                role=turn.role,
-                scripted=turn.scripted,
-                speaker=turn.speaker,
-                text=text,
-            )
-        )
+        shown.append(TurnShown.copy_of(turn, number=number, text=text))
     return tuple(shown), tuple(quotations.values())

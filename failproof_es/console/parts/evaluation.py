@@ -10,7 +10,7 @@ from uuid import UUID
 
 from failproof_es.console.links import to
 from failproof_es.console.parts.conversation import LINE
-from failproof_es.console.parts.judging import JudgedItem
+from failproof_es.console.parts.expectations import JudgedItem
 from failproof_es.console.texts import (
     Quotation,
     TextShown,

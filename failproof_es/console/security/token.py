@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
-from failproof_es.console.security.refusals import Refusal, refusal
+from failproof_es.console.security.guards import Refusal, refusal
 
 COOKIE = "failproof_es_console"
 WITHOUT = "/static/"

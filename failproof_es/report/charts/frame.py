@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import cycle, islice
 from typing import Any
 
 from markupsafe import Markup
 
-from failproof_es.report.charts.svg import RAMP, SERIES, Spec, colour, drawn
+from failproof_es.report.charts.svg import Spec, colour, drawn
 from failproof_es.support.untrusted_text import one_line, shortened, shortened_inside
 
 WIDTH = 420
@@ -101,7 +102,7 @@ def _configuration() -> Spec:
     }
 
 
-def name_axis(labels: list[str]) -> Spec:
+def name_axis(labels: Iterable[str]) -> Spec:
     """Vertical axis with a row for each label, in this order.
 
     The field `name` of the data says which row a mark is in.
@@ -109,7 +110,7 @@ def name_axis(labels: list[str]) -> Spec:
     return field(
         "name",
         title=None,
-        scale={"domain": labels},
+        scale={"domain": list(labels)},
         axis={"domain": False, "ticks": False, "labelPadding": 8},
     )
 
@@ -123,30 +124,21 @@ def side_text(rows: Spec, name: str) -> Spec:
     return mark("text", encoding, align="left", fontSize=12, color=colour("muted"))
 
 
-def hues(series: dict[str, str]) -> Spec:
-    """Colour scale of the series; colours repeat after `SERIES` of them.
-
-    `series` maps the names of the series to their displayed labels.
-    """
-    return roles(values_of(series), "series", SERIES)
-
-
-def roles(values: list[str], role: str, distinct: int = RAMP) -> Spec:
-    """Colour scale of the values, in order: the colours of `{role}-0`, `{role}-1` and so on.
+def roles(labels: Iterable[str], role: str, distinct: int) -> Spec:
+    """Colour scale of the labels, in order: the colours of `{role}-0`, `{role}-1` and so on.
 
     Colours repeat after `distinct` of them.
     """
-    colours = [colour(f"{role}-{index % distinct}") for index in range(len(values))]
-    return {"domain": values, "range": colours}
+    return cycled(labels, [colour(f"{role}-{index}") for index in range(distinct)])
 
 
-def cycled(series: dict[str, str], kinds: Sequence[Any]) -> Spec:
-    """Scale that gives each series one of `kinds` (shapes or dashes), which repeat after the last.
-
-    `series` maps the names of the series to their displayed labels.
-    """
-    cycle = [kinds[index % len(kinds)] for index in range(len(series))]
-    return {"domain": values_of(series), "range": cycle}
+def cycled(labels: Iterable[str], kinds: Sequence[Any]) -> Spec:
+    """Scale that gives each label one of `kinds`, such as shapes, which repeat after the last."""
+    domain = list(labels)
+    return {
+        "domain": domain,
+        "range": list(islice(cycle(kinds), len(domain))),
+    }
 
 
 def legend_of(series: dict[str, str]) -> Spec | None:
@@ -156,13 +148,8 @@ def legend_of(series: dict[str, str]) -> Spec | None:
     """
     if len(series) < 2:
         return None
-    wide = LETTER * max(map(len, values_of(series))) + 2 * SLACK
+    wide = LETTER * max(map(len, series.values())) + 2 * SLACK
     return {"columns": min(max(int((WIDTH + SIDE) / wide), 1), 3)}
-
-
-def values_of(names: dict[str, str]) -> list[str]:
-    """The displayed labels (values of `names`), in order."""
-    return list(names.values())
 
 
 def names_of(names: Iterable[str]) -> dict[str, str]:

@@ -20,7 +20,6 @@ from failproof_es.report.charts.frame import (
     field,
     finished,
     format_label,
-    hues,
     labels_of,
     legend_of,
     mark,
@@ -28,9 +27,8 @@ from failproof_es.report.charts.frame import (
     names_of,
     roles,
     side_text,
-    values_of,
 )
-from failproof_es.report.charts.svg import RAMP, colour
+from failproof_es.report.charts.svg import RAMP, SERIES, colour
 from failproof_es.support.percentages import percent_range
 
 PAIR_LENGTH = 56
@@ -121,17 +119,17 @@ def interval_dots(intervals: Sequence[PlottedRate], *, label: str, axis: str) ->
         for row in intervals
     ]
     height = len(names) * (ROW if len(series) == 1 else 10 + 19 * len(series))
-    place = {"y": name_axis(values_of(names))}
+    place = {"y": name_axis(names.values())}
     if len(series) > 1:
-        place["yOffset"] = field("series", scale={"domain": values_of(series)})
+        place["yOffset"] = field("series", scale={"domain": list(series.values())})
     legend = legend_of(series)
     shown = {
         **place,
-        "color": field("series", scale=hues(series), legend=legend),
+        "color": field("series", scale=roles(series.values(), "series", SERIES), legend=legend),
         "description": field("says"),
     }
     span = {"x": amount("low", title=axis, scale=_SHARES, axis=_PERCENT), "x2": {"field": "high"}}
-    shape = field("series", scale=cycled(series, _SHAPES), legend=legend)
+    shape = field("series", scale=cycled(series.values(), _SHAPES), legend=legend)
     bars = mark("rule", {**shown, **span}, strokeWidth=2)
     dots = mark("point", {**shown, "x": amount("rate"), "shape": shape}, **_DOT)
     return finished([bars, dots, side_text(place, "count")], rows, label, height=height)
@@ -148,18 +146,18 @@ def heat_map(cells: Sequence[PlottedCell], *, label: str) -> Markup:
     at = {(cell.row, cell.column): cell for cell in cells}
     values = [_heat_value(rows[r], columns[c], at.get((r, c))) for r in rows for c in columns]
     place = {
-        "y": name_axis(values_of(rows)),
+        "y": name_axis(rows.values()),
         "x": field(
             "column",
             title=None,
-            scale={"domain": values_of(columns)},
+            scale={"domain": list(columns.values())},
             axis={"orient": "top", "labelAngle": 0, "domain": False, "ticks": False},
         ),
         "description": field("says"),
     }
     steps = [str(step) for step in range(RAMP)]
-    ground = field("step", scale=roles(steps, "ramp"), legend=None)
-    ink = field("step", scale=roles(steps, "on-ramp"), legend=None)
+    ground = field("step", scale=roles(steps, "ramp", RAMP), legend=None)
+    ink = field("step", scale=roles(steps, "on-ramp", RAMP), legend=None)
     grounds = mark("rect", {**place, "fill": ground}, stroke=colour("line"), strokeWidth=1)
     texts = mark("text", {**place, "text": field("count"), "color": ink}, fontSize=12)
     return finished(
@@ -202,8 +200,8 @@ def latency_curves(
             axis={"format": ",~r", "values": steps} if steps else {"tickCount": 6},
         ),
         "y": amount("fraction", title=share, scale=_SHARES, axis=_PERCENT),
-        "color": field("series", scale=hues(series), legend=legend),
-        "strokeDash": field("series", scale=cycled(series, _DASHES), legend=legend),
+        "color": field("series", scale=roles(series.values(), "series", SERIES), legend=legend),
+        "strokeDash": field("series", scale=cycled(series.values(), _DASHES), legend=legend),
         "order": amount("order"),
     }
     lines = mark("line", encoding, interpolate="step-after", strokeWidth=2)

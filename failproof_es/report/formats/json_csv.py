@@ -43,17 +43,13 @@ def csv_pieces(report: Report) -> Iterator[bytes]:
     Text cells are escaped, so that a spreadsheet takes none for a formula. An unknown value is
     empty.
     """
-    yield _line(_HEADINGS)
+    yield _row(*_HEADINGS)
     for group in report.groups:
         labels = (group.dimension, group.name, group.series)
         low, high = group.bounds or (None, None)
         yield _row(*labels, *_values(group.rate), group.unscored, low, high)
     for dimension, name, series, rate in _refusal_and_stability_rates(report):
         yield _row(dimension, name, series, *_values(rate), None, None, None)
-
-
-def _row(*values: object) -> bytes:
-    return _line(tuple(map(_cell, values)))
 
 
 def _refusal_and_stability_rates(report: Report) -> Iterator[NamedRate]:
@@ -79,7 +75,7 @@ def _cell(value: object) -> str:
     return escaped(value) if isinstance(value, str) else str(value)
 
 
-def _line(cells: tuple[str, ...]) -> bytes:
+def _row(*values: object) -> bytes:
     line = StringIO()
-    csv.writer(line).writerow(cells)
+    csv.writer(line).writerow(map(_cell, values))
     return line.getvalue().encode("utf-8", "backslashreplace")

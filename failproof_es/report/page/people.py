@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failproof_es.reading.people_figures import ALL_CASES, DIMENSIONS, PeopleFigure
+from failproof_es.reading.people_figures import DIMENSIONS, PeopleFigure
 from failproof_es.report.data.content import Report
 from failproof_es.report.page.blocks import Block, Cell, Method, Table, TableColumn
 from failproof_es.report.page.tables import (
     RATE_COLUMNS,
+    by_dimension,
     clusters_cell,
     collapsed,
     without_empty_columns,
@@ -38,8 +39,8 @@ def people(report: Report) -> Iterator[Block]:
             if figure.dimension == dimension
         )
         if rows:
-            title = ALL_CASES if dimension == "overall" else f"by {dimension}"
-            table = without_empty_columns(Table(f"Decided by people, {title}", _COLUMNS, rows))
+            title = f"Decided by people, {by_dimension(dimension)}"
+            table = without_empty_columns(Table(title, _COLUMNS, rows))
             yield table if dimension == "overall" else collapsed(table)
     yield Method(
         "Evaluations that no program and no judge decided. Passed, of those that people passed or "

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import get_args
 
 from failproof_es.report.charts import plots as charts
-from failproof_es.report.data.content import GroupRate, Report
+from failproof_es.report.data.content import Dimension, GroupRate, Report
 from failproof_es.report.page.blocks import (
     Block,
     Collapsible,
@@ -25,6 +26,7 @@ from failproof_es.report.page.tables import (
     RATE_COLUMNS,
     RATE_METHOD,
     UNSCORED_COLUMNS,
+    by_dimension,
     counted_rate,
     measures_tables,
     rate_cells,
@@ -35,13 +37,6 @@ from failproof_es.report.page.tables import (
 from failproof_es.support.plurals import plural
 from failproof_es.support.statistics import Rate
 
-_DIMENSIONS = {
-    "overall": "all cases",
-    "suite": "by suite",
-    "category": "by category",
-    "severity": "by severity",
-    "tag": "by tag",
-}
 _OVER_REFUSAL = "Over-refusal: refused and failed for it, of the cases that want an answer. "
 _UNDER_REFUSAL = (
     "Under-refusal: answered and failed for it, of the cases that want a refusal (tag: refusal). "
@@ -67,7 +62,7 @@ def rates(report: Report) -> Iterator[Block]:
     Left out is what the verdict says (the rate of a single series that has a score for everything)
     and a dimension with a single group.
     """
-    dimensions = [dimension for dimension in _DIMENSIONS if _adds(report, dimension)]
+    dimensions = [dimension for dimension in get_args(Dimension) if _adds(report, dimension)]
     for dimension in dimensions:
         yield from _dimension(report, dimension)
     if dimensions:
@@ -97,7 +92,7 @@ def _dimension(report: Report, dimension: str) -> Iterator[Block]:
     groups = [group for group in report.groups if group.dimension == dimension]
     names = list(dict.fromkeys(group.name for group in groups))
     groups.sort(key=lambda group: names.index(group.name))
-    title = f"Passed, {_DIMENSIONS[dimension]}"
+    title = f"Passed, {by_dimension(dimension)}"
     blocks: tuple[Block, ...] = (*_figure(title, groups), _rates_table(title, groups))
     evaluations = sum(group.rate.total for group in groups)
     is_open = dimension == "overall" or (

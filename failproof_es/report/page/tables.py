@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from failproof_es.reading.people_figures import ALL_CASES
 from failproof_es.report.data.content import GroupRate, Measure
 from failproof_es.report.page.blocks import Block, Cell, Collapsible, Method, Table, TableColumn
 from failproof_es.support.percentages import percent, percent_range
@@ -33,6 +34,11 @@ _METHODS = {
     "order statistics": "Order statistics over clusters (cases and families of cases). An end "
     "that so few answers cannot show is left open.",
 }
+
+
+def by_dimension(dimension: str) -> str:
+    """The words for the groups of a dimension, or for all cases: `by severity`."""
+    return ALL_CASES if dimension == "overall" else f"by {dimension}"
 
 
 def unscored_cells(group: GroupRate) -> tuple[Cell, ...]:

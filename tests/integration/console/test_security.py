@@ -12,10 +12,13 @@ import pytest
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from failproof_es.console.security.guards import (
+    LONGEST_URL,
+    Guard,
+    host_of,
+    refuse_other_hosts,
+)
 from failproof_es.console.security.headers import HEADERS
-from failproof_es.console.security.hosts import host_of, refuse_other_hosts
-from failproof_es.console.security.lengths import LONGEST_URL
-from failproof_es.console.security.refusals import Guard
 from failproof_es.console.security.token import COOKIE, cookie_value, refuse_without_token
 from failproof_es.console.settings import ConsoleSettings
 from failproof_es.problems import InvalidInput

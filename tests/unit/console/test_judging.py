@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from failproof_es.console.parts.judging import items_of, judged_items
+from failproof_es.console.parts.expectations import items_of, judged_items
 from failproof_es.console.texts import Quotation
 
 EXPECTED = {
