@@ -151,7 +151,7 @@ def read_compare(request: PageRequest[CompareQuery]) -> ComparePage:
         choices=_choices(request, one, two),
         base=run_compared(one, request.remarks_on(one)),
         other=run_compared(two, request.remarks_on(two)),
-        same_experiment=_digest(one) is not None and _digest(one) == _digest(two),
+        same_experiment=one.started.experiment.digest == two.started.experiment.digest,
         same_cases=compared.same_cases,
         compared_cases=compared.compared_cases,
         only_base_cases=compared.only_base,
@@ -362,10 +362,6 @@ def _choices(request: PageRequest[CompareQuery], *compared: Run) -> tuple[RunCho
 
 def _id(run: Run) -> UUID:
     return run.started.originator_id
-
-
-def _digest(run: Run) -> str | None:
-    return None if run.started.experiment is None else run.started.experiment.digest
 
 
 PAGE = Page(

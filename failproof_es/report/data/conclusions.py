@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from failproof_es.catalogue.run import RunDocument
 from failproof_es.catalogue.wording import describe_bounds, judge_named, points
@@ -82,7 +83,7 @@ def verdict(
         *_runs_chosen_by_result(runs),
         *_unscored(series),
         *_fixed_outcomes(series),
-        *_unlike_series(compared),
+        *(("plain", sentence) for sentence in islice(_unlike_series(compared), 1)),
     ]
     tones = {tone for tone, _ in (*bad, *met, *remarks)}
     results = list(result_sentences(series, comparisons))
@@ -97,17 +98,15 @@ def verdict(
     return Verdict(worst, " ".join(sentences), tuple(texts))
 
 
-def _unlike_series(compared: Sequence[SeriesPairing]) -> Iterator[TonedSentence]:
-    """A sentence on the first two series that were not asked the same, or graded otherwise."""
+def _unlike_series(compared: Sequence[SeriesPairing]) -> Iterator[str]:
+    """A sentence on each two series that were not asked the same, or graded otherwise."""
     for pairing in compared:
         if (differs := what_differs(pairing.unpaired)) is not None:
             whys = "; ".join(unpaired.describe() for unpaired in pairing.unpaired)
             yield (
-                "plain",
                 f"{pairing.one} and {pairing.other} were not {differs}. Compared: "
-                f"{plural(pairing.pairs, 'scored pair')}; left out: {whys}.",
+                f"{plural(pairing.pairs, 'scored pair')}; left out: {whys}."
             )
-            return
 
 
 def _name_runs(runs: Iterable[RunDocument]) -> str:
@@ -318,7 +317,8 @@ def _limitations(report: Report, series: Mapping[str, Sequence[Observation]]) ->
                 f"Run {provenance.run.run_number}: {defects} kept cases out of the plan: the rates "
                 "do not cover them."
             )
-    yield from _unpaired_results(report)
+    for sentence in _unlike_series(report.pairings):
+        yield f"{sentence} The rates cover other results than the comparison."
     yield from _earlier_attempts(report)
     yield from _undetectable_differences(report)
     yield "The cases are a chosen sample: the intervals do not generalise to other cases."
@@ -327,17 +327,6 @@ def _limitations(report: Report, series: Mapping[str, Sequence[Observation]]) ->
         "This report was made from the log as it is, and does not compare it with what was signed. "
         f"To do so: {commands}."
     )
-
-
-def _unpaired_results(report: Report) -> Iterator[str]:
-    for pairing in report.pairings:
-        if (differs := what_differs(pairing.unpaired)) is not None:
-            whys = "; ".join(of.describe() for of in pairing.unpaired)
-            yield (
-                f"{pairing.one} and {pairing.other} were not {differs}: compared are "
-                f"{plural(pairing.pairs, 'pair')}, left out {whys}. "
-                "The rates cover other results than the comparison."
-            )
 
 
 def _earlier_attempts(report: Report) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from failproof_es.catalogue.run import RunDocument
+from failproof_es.catalogue.run import BranchedFrom, RunDocument
 from failproof_es.catalogue.wording import describe_model, moment
 from failproof_es.core.run import how_branched
 from failproof_es.core.selection import describe_cases
@@ -37,7 +37,7 @@ def what_was_asked(report: Report) -> Iterator[Block]:
     for provenance in report.asked:
         run = provenance.run
         yield from _run_heading(report, run)
-        yield Facts(_facts(run))
+        yield Facts(tuple(_facts(run)))
         branch = run.branched_from
         if branch is not None and branch.asked_again:
             ended = "failed" if branch.again == "failed" else "ended without a score"
@@ -126,49 +126,36 @@ def _related_runs(title: str, related_runs: Sequence[RelatedRun]) -> Table:
     )
 
 
-def _facts(run: RunDocument) -> tuple[tuple[str, str], ...]:
-    status = run.status if run.reason is None else f"{run.status}: {run.reason}"
-    return (
-        ("run", f"{run.run_number}, {run.run_id}"),
-        ("status", status),
-        ("started", f"{moment(run.started_at)} by {run.who} on {run.where}"),
-        *_workers(run),
-        ("ended", "not yet" if run.ended_at is None else moment(run.ended_at)),
-        ("dialect", run.dialect),
-        ("version", run.code_version),
-        ("configuration", run.configuration_digest),
-        ("experiment", run.attempts.experiment),
-        ("attempt", run.attempts.describe()),
-        *(() if run.imported is None else (("origin", run.imported.says),)),
-        *_branch_facts(run),
-        *((("asked", run.part),) if run.part is not None else ()),
-        *((f"model {model.key}", describe_model(model)) for model in run.models),
-        *((f"judge {number}", describe_model(judge)) for number, judge in enumerate(run.judges, 1)),
-        ("repetitions", str(run.repetitions)),
-        *((f"seed of {name}", str(run.seeds[name])) for name in sorted(run.seeds)),
-    )
+def _facts(run: RunDocument) -> Iterator[tuple[str, str]]:
+    yield "run", f"{run.run_number}, {run.run_id}"
+    yield "status", run.status if run.reason is None else f"{run.status}: {run.reason}"
+    yield "started", f"{moment(run.started_at)} by {run.who} on {run.where}"
+    if run.workers:
+        yield "driven by", describe_workers(run.workers, over=run.status in ENDED)
+    yield "ended", "not yet" if run.ended_at is None else moment(run.ended_at)
+    yield "dialect", run.dialect
+    yield "version", run.code_version
+    yield "configuration", run.configuration_digest
+    yield "experiment", run.attempts.experiment
+    yield "attempt", run.attempts.describe()
+    if run.imported is not None:
+        yield "origin", run.imported.says
+    if run.branched_from is not None:
+        yield from _branch_facts(run, run.branched_from)
+    if run.part is not None:
+        yield "asked", run.part
+    yield from ((f"model {model.key}", describe_model(model)) for model in run.models)
+    yield from ((f"judge {n}", describe_model(judge)) for n, judge in enumerate(run.judges, 1))
+    yield "repetitions", str(run.repetitions)
+    yield from ((f"seed of {name}", str(run.seeds[name])) for name in sorted(run.seeds))
 
 
-def _workers(run: RunDocument) -> tuple[tuple[str, str], ...]:
-    if not run.workers:
-        return ()
-    return (("driven by", describe_workers(run.workers, over=run.status in ENDED)),)
-
-
-def _branch_facts(run: RunDocument) -> tuple[tuple[str, str], ...]:
-    branch = run.branched_from
-    if branch is None:
-        return ()
-    again = f", {run.counts.carried_over:,} carried over"
-    if not branch.reuse:
-        again += f", {len(branch.asked_again):,} asked again"
-    return (
-        (
-            how_branched(branch.reuse),
-            f"run {branch.run_number} at position {branch.position:,}{again}",
-        ),
-        *((f"{path}, changed", str(value)) for path, value in branch.settings.items()),
-    )
+def _branch_facts(run: RunDocument, branch: BranchedFrom) -> Iterator[tuple[str, str]]:
+    again = "" if branch.reuse else f", {len(branch.asked_again):,} asked again"
+    carried_over = f"{run.counts.carried_over:,} carried over{again}"
+    place = f"run {branch.run_number} at position {branch.position:,}"
+    yield how_branched(branch.reuse), f"{place}, {carried_over}"
+    yield from ((f"{path}, changed", str(value)) for path, value in branch.settings.items())
 
 
 def integrity(report: Report) -> Iterator[Block]:
