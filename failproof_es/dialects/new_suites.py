@@ -7,7 +7,7 @@ each format that it offers. `new_suite.txt` is the guidance for formats without 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -39,16 +39,15 @@ def new_suite(dialect: Dialect, path: Path) -> NewSuite:
     Raises `InvalidInput` if the dialect has no template for that suffix.
     """
     offered = _templates(dialect)
-    suffixes = sorted(offered.keys() - {_GUIDANCE}, key=_commented_first)
-    if not suffixes:
-        raise InvalidInput.because("no-template", f"the dialect {dialect.name!r} has no template")
+    suffixes = _suffixes(dialect, offered)
     suffix = path.suffix.lower()
     template = offered.get(_SAME.get(suffix, suffix))
     if template is None or suffix == _GUIDANCE:
+        alternatives = " or ".join(f"{path.stem or 'suite'}{suffix}" for suffix in suffixes)
         raise InvalidInput.because(
             "no-template",
             f"there is no template of the dialect {dialect.name!r} for {suffix or 'no suffix'}",
-            remedy=f"name the file {_alternatives(path, suffixes)}",
+            remedy=f"name the file {alternatives}",
         )
     guidance = None if template.name.endswith(_COMMENTED) else offered.get(_GUIDANCE)
     guidance_text = None if guidance is None else guidance.read_text("utf-8").strip("\n")
@@ -60,10 +59,15 @@ def suffix_of_new(dialect: Dialect) -> str:
 
     Raises `InvalidInput` if the dialect has no template.
     """
-    suffixes = sorted(_templates(dialect).keys() - {_GUIDANCE}, key=_commented_first)
+    return _suffixes(dialect, _templates(dialect))[0]
+
+
+def _suffixes(dialect: Dialect, offered: Collection[str]) -> list[str]:
+    """The suffixes of the dialect's templates, those of formats with comments first."""
+    suffixes = [suffix for suffix in offered if suffix != _GUIDANCE]
     if not suffixes:
         raise InvalidInput.because("no-template", f"the dialect {dialect.name!r} has no template")
-    return suffixes[0]
+    return sorted(suffixes, key=lambda suffix: (suffix not in _COMMENTED, suffix))
 
 
 def _templates(dialect: Dialect) -> dict[str, Traversable]:
@@ -76,11 +80,3 @@ def _templates(dialect: Dialect) -> dict[str, Traversable]:
         for file in files(package).iterdir()
         if Path(file.name).stem == _STEM
     }
-
-
-def _commented_first(suffix: str) -> tuple[bool, str]:
-    return suffix not in _COMMENTED, suffix
-
-
-def _alternatives(path: Path, suffixes: Sequence[str]) -> str:
-    return " or ".join(f"{path.stem or 'suite'}{suffix}" for suffix in suffixes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, LiteralString, Protocol, Self, runtime_checkable
+from typing import Any, Literal, LiteralString, Protocol, Self, TypeVar, runtime_checkable
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import (
@@ -23,7 +23,7 @@ from failproof_es.core.evaluation import (
 )
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.events import RunStarted
-from failproof_es.problems import Problems
+from failproof_es.problems import InvalidInput, Problems
 
 
 class Dialect(Protocol):
@@ -88,6 +88,22 @@ class Configurable(Protocol):
 
     def with_options(self, options: Mapping[str, Any]) -> Self:
         """The dialect with these `prompts.options`. Raises `InvalidInput` with every defect."""
+
+
+Plugin = TypeVar("Plugin")
+
+
+def with_options(plugin: Plugin, kind: str, options: Mapping[str, Any], field: str) -> Plugin:
+    """The plugin with these options. Raises `InvalidInput` for options that it does not have.
+
+    `kind` is `dialect` or `scorer`, `field` the options' place in the configuration.
+    """
+    if not options:
+        return plugin
+    if not isinstance(plugin, Configurable):
+        reason = f"the {kind} {getattr(plugin, 'name', '')!r} has no options"
+        raise InvalidInput.because("unsupported-feature", reason, field=field, remedy="remove them")
+    return plugin.with_options(options)
 
 
 @runtime_checkable

@@ -10,12 +10,12 @@ from typing import Any
 from failproof_es.dialects.discovery import case_files
 from failproof_es.dialects.kit.file_shapes import LOOKED_AT, Shape, shape_of_table
 from failproof_es.dialects.protocol import (
-    Configurable,
     Dialect,
     TakesADialect,
     taken_by_default,
+    with_options,
 )
-from failproof_es.problems import InvalidInput, Problem, Problems
+from failproof_es.problems import InvalidInput, Problems
 from failproof_es.support.entry_points import EntryPoints
 from failproof_es.support.plugins import instance, plugin_problem
 
@@ -66,7 +66,7 @@ def default_dialect(command: TakesADialect) -> str:
     raise InvalidInput.because(
         "unknown-dialect",
         f"no dialect is meant for `{command}`",
-        remedy=f"name one with --dialect; known: {_join_names(names())}",
+        remedy=f"name one with --dialect; known: {', '.join(names())}",
     )
 
 
@@ -76,14 +76,7 @@ def configured(dialect: Dialect, options: Mapping[str, Any]) -> Dialect:
     Every effect of the options is stored in the loaded cases: a recorded run needs no options
     again. Raises `InvalidInput` for options that the dialect does not have.
     """
-    if not options:
-        return dialect
-    if not isinstance(dialect, Configurable):
-        reason = f"the dialect {dialect.name!r} has no options"
-        raise InvalidInput(
-            [Problem("unsupported-feature", reason, field="prompts.options", remedy="remove them")]
-        )
-    return dialect.with_options(options)
+    return with_options(dialect, "dialect", options, "prompts.options")
 
 
 def recognise(paths: str | list[str], folder: Path | None = None) -> tuple[Dialect, Sequence[Path]]:
@@ -93,12 +86,10 @@ def recognise(paths: str | list[str], folder: Path | None = None) -> tuple[Diale
     """
     groups = recognise_each(paths, folder)
     if len(groups) > 1:
-        reason = (
-            "the files are of different dialects: "
-            f"{_join_names(dialect.name for dialect, _ in groups)}"
-        )
+        dialect_names = ", ".join(dialect.name for dialect, _ in groups)
+        reason = f"the files are of different dialects: {dialect_names}"
         remedy = "one run has one dialect: name the files of one, or prompts.dialect"
-        raise InvalidInput([Problem("mixed-dialects", reason, field="prompts.path", remedy=remedy)])
+        raise InvalidInput.because("mixed-dialects", reason, field="prompts.path", remedy=remedy)
     return groups[0]
 
 
@@ -114,6 +105,7 @@ def recognise_each(
     """
     dialects = [dialect_named(name) for name in names()]
     suffixes = tuple(dict.fromkeys(suffix for dialect in dialects for suffix in dialect.suffixes))
+    remedy = f"name it, prompts.dialect or --dialect; known: {', '.join(names())}"
     problems = Problems()
     groups: dict[str, tuple[Dialect, list[Path]]] = {}
     for file in case_files(paths, suffixes, folder):
@@ -127,21 +119,14 @@ def recognise_each(
         if not candidates and (shape := _table(file)):
             problems.error("foreign-format", shape[0], path=file, remedy=shape[1])
             continue
-        problems.error(
-            "unknown-dialect",
-            "the file could be of the dialects "
-            f"{_join_names(candidate.name for candidate in candidates)}"
-            if candidates
-            else "the file looks like no known dialect",
-            path=file,
-            remedy=f"name it, prompts.dialect or --dialect; known: {_join_names(names())}",
-        )
+        candidate_names = ", ".join(candidate.name for candidate in candidates)
+        message = f"the file could be of the dialects {candidate_names}"
+        if not candidates:
+            message = "the file looks like no known dialect"
+        problems.error("unknown-dialect", message, path=file, remedy=remedy)
     if not groups and not problems.errors:
-        problems.error(
-            "unknown-dialect",
-            "no file looks like cases of a known dialect",
-            remedy=f"name it, prompts.dialect or --dialect; known: {_join_names(names())}",
-        )
+        message = "no file looks like cases of a known dialect"
+        problems.error("unknown-dialect", message, remedy=remedy)
     problems.raise_errors()
     return list(groups.values())
 
@@ -227,10 +212,6 @@ def package_of_dialect(name: str) -> tuple[str, str] | None:
     `None` for a built-in dialect, and if several packages or none offer it.
     """
     return DIALECTS.package_of(name)
-
-
-def _join_names(words: Iterable[str]) -> str:
-    return ", ".join(words)
 
 
 def forget() -> None:

@@ -11,6 +11,7 @@ check: no value may match. Regular expressions are untrusted:
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -34,6 +35,13 @@ _VERBS: dict[Kind, tuple[str, str, str]] = {
     "json": ("is", "is not", "must not be"),
 }
 """The verbs of a reply for which a check's values hold, do not hold, and must not hold."""
+_LITERAL_TESTS: Mapping[str, Callable[[str, str], bool]] = {
+    "equals": str.__eq__,
+    "contains": str.__contains__,
+    "starts_with": str.startswith,
+    "ends_with": str.endswith,
+}
+"""Whether a text, and a value behind it, meet the checks without regular expressions."""
 _SHOWN_CHARACTERS = 200
 _SHOWN_VALUES = 5
 
@@ -149,21 +157,8 @@ def _any_value_matches(check: ReplyCheck, text: str) -> bool:
         return _is_json(text)
     if check.kind == "regex":
         return any(_matches(check, value, text) for value in check.values)
-    prepared_text = _normalise(check, text)
-    for value in check.values:
-        prepared_value = _normalise(check, value)
-        match check.kind:
-            case "equals":
-                is_match = prepared_text == prepared_value
-            case "contains":
-                is_match = prepared_value in prepared_text
-            case "starts_with":
-                is_match = prepared_text.startswith(prepared_value)
-            case "ends_with":
-                is_match = prepared_text.endswith(prepared_value)
-        if is_match:
-            return True
-    return False
+    holds, prepared_text = _LITERAL_TESTS[check.kind], _normalise(check, text)
+    return any(holds(prepared_text, _normalise(check, value)) for value in check.values)
 
 
 def _is_json(text: str) -> bool:

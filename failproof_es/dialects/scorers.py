@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Classification, Failure, Judgement, Score, Transcript
-from failproof_es.dialects.protocol import Configurable, Dialect
+from failproof_es.dialects.protocol import Dialect, with_options
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.support.entry_points import EntryPoints
 from failproof_es.support.plugins import instance, plugin_problem
@@ -88,20 +88,12 @@ def scorers_of(configuration: Mapping[str, Any]) -> tuple[Scorer, ...]:
             problems += error.problems
             continue
         if any(name == other.name for other in scorers):
-            remedy = "name each scorer once"
-            problems.append(
-                Problem(
-                    "duplicate-name",
-                    f"the scorer {name!r} is named twice",
-                    None,
-                    None,
-                    field,
-                    remedy,
-                )
-            )
+            message, remedy = f"the scorer {name!r} is named twice", "name each scorer once"
+            problems.append(Problem("duplicate-name", message, field=field, remedy=remedy))
             continue
         try:
-            scorers.append(_configured(instance(SCORERS.load(name)), options, field))
+            scorer = instance(SCORERS.load(name))
+            scorers.append(with_options(scorer, "scorer", options, f"{field}.options"))
         except InvalidInput as error:
             problems += [
                 replace(problem, field=problem.field or field) for problem in error.problems
@@ -249,17 +241,5 @@ def _parse_reference(scorer: Any, field: str) -> tuple[str, Mapping[str, Any]]:
 
 
 def _no_scorer(field: str, reason: str) -> InvalidInput:
-    return InvalidInput(
-        [Problem("wrong-type", reason, field=field, remedy="see docs/how-to/extending.md")]
-    )
-
-
-def _configured(scorer: Scorer, options: Mapping[str, Any], field: str) -> Scorer:
-    if not options:
-        return scorer
-    if not isinstance(scorer, Configurable):
-        reason = f"the scorer {scorer.name!r} has no options"
-        raise InvalidInput(
-            [Problem("unsupported-feature", reason, field=f"{field}.options", remedy="remove them")]
-        )
-    return scorer.with_options(options)
+    remedy = "see docs/how-to/extending.md"
+    return InvalidInput.because("wrong-type", reason, field=field, remedy=remedy)

@@ -1,4 +1,4 @@
-"""Recognises regular expressions that any text matches: `.*`, `(?s)^.+$`, `[\\s\\S]`."""
+"""Recognises regular expressions that any text matches: `.*`, `(?s)^.+$`, `[\\s\\S]`; or none."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 _parser: Any = import_module("re._parser")
+"""The parser of `re`, the only module that knows the possible widths of an expression."""
 _CONSTANTS: Any = import_module("re._constants")
 _REPEATS = frozenset({_CONSTANTS.MAX_REPEAT, _CONSTANTS.MIN_REPEAT, _CONSTANTS.POSSESSIVE_REPEAT})
 _WRAPPERS = frozenset({_CONSTANTS.SUBPATTERN, _CONSTANTS.ATOMIC_GROUP})
@@ -19,6 +20,7 @@ _OPPOSITES = (
     ({_CONSTANTS.CATEGORY_WORD, _CONSTANTS.CATEGORY_NOT_WORD}),
     ({_CONSTANTS.CATEGORY_DIGIT, _CONSTANTS.CATEGORY_NOT_DIGIT}),
 )
+_NOT_PARSED = (re.error, RecursionError, OverflowError, MemoryError, ValueError)
 Element = tuple[Any, Any]
 _MOST_CHARACTERS = 200
 """A longer expression counts as one that expects something."""
@@ -33,11 +35,9 @@ def is_found_in_any_text(pattern: str) -> bool:
     if len(pattern) > _MOST_CHARACTERS or not ("." in pattern or "[" in pattern):
         return False
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            parsed = _parser.parse(pattern)
-            elements = list(_flat(parsed))
-    except (re.error, RecursionError, OverflowError, MemoryError, ValueError):
+        parsed = _parse(pattern)
+        elements = list(_flat(parsed))
+    except _NOT_PARSED:
         return False
     anchors = [argument for operation, argument in elements if operation is _CONSTANTS.AT]
     non_anchors = [element for element in elements if element[0] is not _CONSTANTS.AT]
@@ -49,6 +49,24 @@ def is_found_in_any_text(pattern: str) -> bool:
         and sum(_least(element) for element in non_anchors) <= 1
         and (not whole or any(_spans_lines(element, everything) for element in non_anchors))
     )
+
+
+def matches_only_nothing(pattern: str) -> bool:
+    """Whether the expression can only match the empty text: `^$`, `x{0}`, `(?!a)`.
+
+    False for syntax that `re` does not know (`\\p{L}`): the `regex` package accepts more.
+    """
+    try:
+        _, most = _parse(pattern).getwidth()
+    except _NOT_PARSED:
+        return False
+    return int(most) == 0
+
+
+def _parse(pattern: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _parser.parse(pattern)
 
 
 def _flat(elements: Sequence[Element]) -> Iterator[Element]:

@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -38,23 +39,15 @@ _SYNTAX = {
 """The defect in words, by the beginning of the decoder's message."""
 
 
+@dataclass(eq=False)
 class Defect(Exception):
     """The error that a text is no valid JSON object, with field and line if they are known."""
 
-    def __init__(
-        self,
-        code: str,
-        message: str,
-        field: str | None = None,
-        remedy: str | None = None,
-        line: int | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.field = field
-        self.remedy = remedy
-        self.line = line
+    code: str
+    message: str
+    field: str | None = None
+    remedy: str | None = None
+    line: int | None = None
 
     def report(self, problems: Problems, **place: Any) -> None:
         """Report the defect. `place` is its place as arguments of `Problems.error`."""

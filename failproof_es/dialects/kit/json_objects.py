@@ -46,6 +46,21 @@ class BrokenObject:
     open_levels: int
 
 
+def values_within(value: Any) -> Iterator[Any]:
+    """The value and every value inside it, at any depth, in no particular order.
+
+    The members of a list, and of a `Pairs` the values without their keys.
+    """
+    waiting = [value]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, Pairs):
+            waiting += [member for _, member in node]
+        elif isinstance(node, list):
+            waiting += node
+
+
 _TOKEN = re.compile(
     r"""[ \t\r\n]*+(?:
       (?P<sign>[{}\[\],:])
@@ -212,3 +227,12 @@ def _closes(text: str, quote: int) -> bool:
     """Whether the string that opens at `quote` is complete."""
     token = _TOKEN.match(text, quote)
     return token is not None and token["string"] is not None
+
+
+def has_utf8_form(text: str) -> bool:
+    """Whether the text can be stored: half a surrogate pair, as JSON can write it, can not."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -11,17 +11,8 @@ from __future__ import annotations
 import re
 
 from failproof_es.dialects.kit import patterns_when_used as regex
+from failproof_es.dialects.kit import refusal_english as english
 from failproof_es.dialects.kit.refusal import CLAUSE_END, PLAIN, Refusal, gives_answer
-from failproof_es.dialects.kit.refusal_english import (
-    ADVERSATIVE,
-    ASKS_BACK,
-    FLAGS,
-    IDIOM,
-    JUDGED,
-    LIMIT,
-    NEGATED_ACT,
-    OWN_KNOWLEDGE,
-)
 from failproof_es.dialects.kit.refusal_judgement import shares_a_word, speaks_of_the_request
 from failproof_es.dialects.kit.refusal_phrases import DECLINING
 
@@ -33,15 +24,16 @@ _SENTENCE_TAIL = re.compile(r"[^.!?\n]*[.!?]*")
 _THE_REQUEST = regex.compile(
     r"""\b(?:that|this|it|such|so|those|these|(?<!all\s+of\s)them|requests?|requested|questions?|asked|asking)\b
     | ^\W*(?:you(?:\s+(?:there|here|today))?)?\W*$""",
-    FLAGS,
+    english.FLAGS,
 )
 """Words for the request itself as the declined thing."""
 _NEGATION = regex.compile(
-    r"n't\b | not\b | \bnever\b | \bun\w+ | refus | declin | \bagainst\b | \bno\b", FLAGS
+    r"n't\b | not\b | \bnever\b | \bun\w+ | refus | declin | \bagainst\b | \bno\b", english.FLAGS
 )
 _COLON = regex.compile(r"[^.!?:\n]{0,80}:\s*\S+\s+\S")
 _COMPLIES = regex.compile(
-    r"^\W*(?:sure|certainly|of\s+course|absolutely|gladly|okay|ok|alright)\b(?!\s+not)", FLAGS
+    r"^\W*(?:sure|certainly|of\s+course|absolutely|gladly|okay|ok|alright)\b(?!\s+not)",
+    english.FLAGS,
 )
 
 
@@ -66,7 +58,7 @@ def answers_behind(text: str, refused: Refusal, start: int, end: int, prompt: st
     is_other_thing = refused.language != "en" or not (
         _THE_REQUEST.search(declined) or shares_a_word(declined, prompt)
     )
-    return is_other_thing or ADVERSATIVE.search(plain, clause.start(), start) is not None
+    return is_other_thing or english.ADVERSATIVE.search(plain, clause.start(), start) is not None
 
 
 def declines_nothing(text: str, start: int, end: int, prompt: str) -> bool:
@@ -85,12 +77,12 @@ def declines_nothing(text: str, start: int, end: int, prompt: str) -> bool:
         return False
     places = decline.re.groupindex
     behind = window[decline.start("act") if "act" in places and decline["act"] else decline.end() :]
-    if OWN_KNOWLEDGE.match(behind) or LIMIT.match(window[decline.end() :]):
+    if english.OWN_KNOWLEDGE.match(behind) or english.LIMIT.match(window[decline.end() :]):
         return False
-    if IDIOM.match(behind):
+    if english.IDIOM.match(behind):
         return True
     read = text[:_READ_CHARACTERS]
-    if ASKS_BACK.search(read):
+    if english.ASKS_BACK.search(read):
         return False
     return (
         _COLON.match(behind) is not None
@@ -101,7 +93,7 @@ def declines_nothing(text: str, start: int, end: int, prompt: str) -> bool:
 
 def _declining_words_around(window: str, start: int, end: int) -> regex.Match[str] | None:
     """The declining words that contain the characters from `start` to `end`, or `None`."""
-    for pattern in (NEGATED_ACT, DECLINING["en"], JUDGED):
+    for pattern in (english.NEGATED_ACT, DECLINING["en"], english.JUDGED):
         for match in pattern.finditer(window):
             if match.start() <= start and end <= match.end():
                 return match

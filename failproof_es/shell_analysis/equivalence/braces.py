@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from failproof_es.shell_analysis.equivalence.words import Active, Expansion, Inert
+from failproof_es.shell_analysis.parse.syntax import closing_brace
 
 _MOST_WORDS = 256
 _SEQUENCE = re.compile(r"(-?[0-9]+|[a-zA-Z])\.\.(-?[0-9]+|[a-zA-Z])(?:\.\.(-?[0-9]+))?")
@@ -31,7 +32,7 @@ def expand_braces(pieces: Sequence[Piece]) -> list[list[Piece]]:
     for start, piece in enumerate(pieces):
         if piece != Unquoted("{"):
             continue
-        end, commas = _find_closing(pieces, start)
+        end, commas = closing_brace(pieces, start, *map(Unquoted, "{,}"))
         if end is None:
             continue
         alternatives = _alternatives(pieces, start, end, commas)
@@ -50,26 +51,6 @@ def expand_braces(pieces: Sequence[Piece]) -> list[list[Piece]]:
 def _mark_active(pieces: Sequence[Piece]) -> list[Piece]:
     """The pieces with unquoted characters as `Active`: an expansion that is left to the shell."""
     return [Active(piece.character) if isinstance(piece, Unquoted) else piece for piece in pieces]
-
-
-def _find_closing(pieces: Sequence[Piece], start: int) -> tuple[int | None, list[int]]:
-    """The index of the brace that closes the one at `start`, and the indexes of its own commas.
-
-    `None` and no commas if the brace is not closed.
-    """
-    depth = 0
-    commas: list[int] = []
-    for index in range(start, len(pieces)):
-        match pieces[index]:
-            case Unquoted("{"):
-                depth += 1
-            case Unquoted("}"):
-                depth -= 1
-                if depth == 0:
-                    return index, commas
-            case Unquoted(",") if depth == 1:
-                commas.append(index)
-    return None, []
 
 
 def _alternatives(

@@ -59,28 +59,30 @@ def compare(expected: str, actual: str) -> Equivalence:
     rules. UNDECIDED: everything else, such as text that is not a command, programs without rules,
     computed commands. Runs only the parser.
     """
-    version = f"equivalence-{RULES_VERSION} {tool_version()}"
     refusals = [
         f"{side}: {refusal.code}: {refusal.reason}"
         for side, command in (("expected", expected), ("actual", actual))
         if (refusal := _refusal(command)) is not None
     ]
     if refusals:
-        return Equivalence(EquivalenceVerdict.UNDECIDED, "unparseable", tuple(refusals), version)
+        return _equivalence(EquivalenceVerdict.UNDECIDED, *refusals, tier="unparseable")
     if expected == actual:
-        return Equivalence(EquivalenceVerdict.EQUAL, "text", ("the same text",), version)
+        return _equivalence(EquivalenceVerdict.EQUAL, "the same text", tier="text")
     one, other = normal_form(expected), normal_form(actual)
     if one == other:
-        return Equivalence(
-            EquivalenceVerdict.EQUAL, "normal_form", ("the same normal form",), version
-        )
+        return _equivalence(EquivalenceVerdict.EQUAL, "the same normal form")
     unknown = sorted(_unknown_commands(one) ^ _unknown_commands(other), key=repr)
     if unknown:
-        reasons = tuple(dict.fromkeys(f"can't be judged: {form[1]}" for form in unknown))
-        return Equivalence(EquivalenceVerdict.UNDECIDED, "normal_form", reasons, version)
-    return Equivalence(
-        EquivalenceVerdict.DIFFERENT, "normal_form", ("normal forms differ",), version
-    )
+        reasons = dict.fromkeys(f"can't be judged: {form[1]}" for form in unknown)
+        return _equivalence(EquivalenceVerdict.UNDECIDED, *reasons)
+    return _equivalence(EquivalenceVerdict.DIFFERENT, "normal forms differ")
+
+
+def _equivalence(
+    verdict: EquivalenceVerdict, *reasons: str, tier: str = "normal_form"
+) -> Equivalence:
+    version = f"equivalence-{RULES_VERSION} {tool_version()}"
+    return Equivalence(verdict, tier, reasons, version)
 
 
 def compare_many(pairs: Iterable[tuple[str, str]]) -> list[Equivalence]:

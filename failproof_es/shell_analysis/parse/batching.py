@@ -13,6 +13,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import islice
 from typing import Generic, TypeVar
 
@@ -46,16 +47,14 @@ def answer_in_parts(
         return [one for answers in pool.map(answer, parts) for one in answers]
 
 
+@dataclass(eq=False, slots=True)
 class _Question(Generic[Answer]):
     """A text that waits for its answer."""
 
-    __slots__ = ("answer", "done", "error", "text")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.done = False
-        self.answer: Answer | None = None
-        self.error: Exception | None = None
+    text: str
+    done: bool = False
+    answer: Answer | None = None
+    error: Exception | None = None
 
 
 class Batcher(Generic[Answer]):

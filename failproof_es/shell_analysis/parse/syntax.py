@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from failproof_es.shell_analysis.parse.shell import Node
@@ -60,6 +60,28 @@ def _text(part: Node, *, quoted: bool) -> str | None:
             return None if None in texts else "".join(t for t in texts if t is not None)
         case _:
             return None
+
+
+def closing_brace(
+    items: Sequence[object], start: int, opening: object, comma: object, closing: object
+) -> tuple[int | None, list[int]]:
+    """The index of the brace that closes the one at `start`, and the indexes of its own commas.
+
+    `items` are characters or pieces of a word; the last three arguments are the signs among them.
+    `None` if the brace is not closed.
+    """
+    depth = 0
+    commas: list[int] = []
+    for at in range(start, len(items)):
+        if items[at] == opening:
+            depth += 1
+        elif items[at] == comma and depth == 1:
+            commas.append(at)
+        elif items[at] == closing:
+            depth -= 1
+            if depth == 0:
+                return at, commas
+    return None, commas
 
 
 def unescape(text: str, *, quoted: bool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from failproof_es.shell_analysis.safety.text import marks
@@ -72,15 +72,9 @@ class ShellCommand:
     @property
     def operands(self) -> tuple[str, ...]:
         """The arguments that are not options, assuming that options take no value."""
-        return tuple(self._operands())
-
-    def _operands(self) -> Iterator[str]:
-        ended = False
-        for argument in self.arguments:
-            if ended or not argument.startswith("-") or argument == "-":
-                yield argument
-            elif argument == "--":
-                ended = True
+        at = self.arguments.index("--") if "--" in self.arguments else len(self.arguments)
+        before, behind = self.arguments[:at], self.arguments[at + 1 :]
+        return (*(word for word in before if not word.startswith("-") or word == "-"), *behind)
 
     def operands_without(self, valued: str, long_valued: frozenset[str] = frozenset()) -> list[str]:
         """The operands, without values of options.

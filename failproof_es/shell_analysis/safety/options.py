@@ -100,10 +100,10 @@ def parse_options(syntax: Syntax, arguments: tuple[str, ...]) -> ParsedOptions:
     operands: list[str] = []
     words: list[str] = []
     assigned: list[str] = []
+    unread: tuple[str, ...] | None = None
     pending = list(arguments)
     if syntax.leading and pending and not pending[0].startswith("-"):
         operands.append(pending.pop(0))
-    operand_count = syntax.operands
     while pending:
         word = pending.pop(0)
         if word == "--":
@@ -117,31 +117,17 @@ def parse_options(syntax: Syntax, arguments: tuple[str, ...]) -> ParsedOptions:
             try:
                 options += _read_options(syntax, word, pending)
             except _Unknown:
-                return _build_parsed(syntax, options, operands, words, assigned, tuple(pending))
+                unread = tuple(pending)
+                break
         elif syntax.assignments and not words and _ASSIGNMENT.match(word):
             assigned.append(word)
-        elif len(operands) < operand_count and re.fullmatch(syntax.operand or r"(?s:.*)", word):
+        elif len(operands) < syntax.operands and re.fullmatch(syntax.operand or r"(?s:.*)", word):
             operands.append(word)
         elif syntax.permutes:
             words.append(word)
         else:
             words += [word, *pending]
             break
-    return _build_parsed(syntax, options, operands, words, assigned, None)
-
-
-def _build_parsed(
-    syntax: Syntax,
-    options: list[tuple[str, str | None]],
-    operands: list[str],
-    words: list[str],
-    assigned: list[str],
-    unread: tuple[str, ...] | None,
-) -> ParsedOptions:
-    """The parsed options, named canonically.
-
-    `unread` are the words after an option that is not in the table; `None` if everything was read.
-    """
     return ParsedOptions(
         tuple((syntax.called.get(name, name), value) for name, value in options),
         tuple(operands),

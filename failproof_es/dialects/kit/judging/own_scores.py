@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from failproof_es.dialects.kit.decoded_forms import words_of
-from failproof_es.dialects.kit.json_objects import Pairs
+from failproof_es.dialects.kit.json_objects import Pairs, values_within
 from failproof_es.dialects.kit.judging.posing import (
     REASON,
     SCORE,
@@ -163,15 +163,8 @@ def _grades_itself(named_object: NamedObject, case_keys: frozenset[str]) -> bool
 
 def _members(pairs: Pairs) -> Iterator[Any]:
     """The scalar values under a key for grades, at any depth."""
-    waiting = [value for key, value in pairs if _GRADE_KEY.fullmatch(key.strip().lower())]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, Pairs):
-            waiting += [member for _, member in value]
-        elif isinstance(value, list):
-            waiting += value
-        else:
-            yield value
+    grades = [value for key, value in pairs if _GRADE_KEY.fullmatch(key.strip().lower())]
+    yield from (value for value in values_within(grades) if not isinstance(value, list))
 
 
 def _scores(value: Any) -> Iterator[float]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from failproof_es.dialects.kit.json_in_prose import Pairs, ReplyUnreadable
+from failproof_es.dialects.kit.json_objects import has_utf8_form
 from failproof_es.dialects.kit.judging.calls import lacks_call
 from failproof_es.dialects.kit.judging.checklist import Item
 from failproof_es.dialects.kit.judging.decision import ADDRESSED, ECHOED, UNCALLED
@@ -172,7 +173,7 @@ def _read_item(item: Item, answers: Sequence[Any], record: _Record) -> dict[str,
     words = item.words
     if len(verdicts) != 1 or len(quotes) > 1:
         return {**read, "void": "a key is missing or stands twice"}
-    if not isinstance(quote, str) or not _encodable(quote):
+    if not isinstance(quote, str) or not has_utf8_form(quote):
         return {**read, "void": "the quotation is not a text"}
     if verdicts[0] not in (words.passes, words.fails):
         verdict_text = shorten_value(verdicts[0])
@@ -200,12 +201,3 @@ def _check_proof(item: Item, verdict: str, quote: str, record: _Record) -> dict[
     except Unproved as error:
         return {"void": str(error)}
     return {"turn": record.turns[index]}
-
-
-def _encodable(text: str) -> bool:
-    """Whether the text has a UTF-8 form: half a surrogate pair has none."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

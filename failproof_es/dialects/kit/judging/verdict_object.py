@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from failproof_es.dialects.kit.json_in_prose import Pairs, outermost_within, whole_objects
+from failproof_es.dialects.kit.json_objects import values_within
 
 MARK = "transcript"
 """The key under which a verdict repeats the mark."""
@@ -89,22 +90,11 @@ def _wrapping_members(whole: Any, verdict: Pairs) -> Iterator[tuple[str, Any]]:
     value: Any = whole
     while value is not verdict:
         members = value if isinstance(value, Pairs) else [("", inner) for inner in value]
-        holding = next(inner for _, inner in members if _contains_verdict(inner, verdict))
+        holding = next(
+            inner for _, inner in members if any(node is verdict for node in values_within(inner))
+        )
         yield from (member for member in members if member[1] is not holding)
         value = holding
-
-
-def _contains_verdict(value: Any, verdict: Pairs) -> bool:
-    waiting = [value]
-    while waiting:
-        node = waiting.pop()
-        if node is verdict:
-            return True
-        if isinstance(node, Pairs):
-            waiting += [member for _, member in node]
-        elif isinstance(node, list):
-            waiting += node
-    return False
 
 
 def _read_outcome(key: str, value: Any) -> bool | None:

@@ -12,6 +12,7 @@ from typing import Any
 from failproof_es.core.evaluation import ModelReply
 from failproof_es.core.transcript import WITHHELD
 from failproof_es.dialects.kit.json_in_prose import Pairs, ReplyUnreadable
+from failproof_es.dialects.kit.json_objects import has_utf8_form
 from failproof_es.dialects.kit.judging.evidence import evidence
 from failproof_es.dialects.kit.judging.own_scores import own_scores
 from failproof_es.dialects.kit.judging.posing import REASON, SCORE
@@ -102,10 +103,8 @@ def _text(document: Pairs, name: str) -> str:
     text = _single_value(document, name)
     if not isinstance(text, str) or not text.strip():
         raise UnusableVerdict(f"no_{name}: the {name} is {shorten_value(text)}")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise UnusableVerdict(f"no_text: the {name} holds half a surrogate pair") from None
+    if not has_utf8_form(text):
+        raise UnusableVerdict(f"no_text: the {name} holds half a surrogate pair")
     return text
 
 

@@ -48,11 +48,10 @@ from failproof_es.shell_analysis import (
     EquivalenceVerdict,
     PosixVerdict,
     SafetyVerdict,
-    Unparseable,
     check_posix,
     compare,
-    parse_command,
 )
+from failproof_es.shell_analysis.parse import refusals
 
 NAME = "command.classifier"
 VERSION = "4"
@@ -170,11 +169,8 @@ def _ends_with(reply: ModelReply, extraction: Extraction) -> bool:
 
 def _flaw(extraction: Extraction) -> str | None:
     """Why the extracted text is no command, such as `no_command.empty`; `None` if it is one."""
-    try:
-        parse_command(extraction.command)
-    except Unparseable as error:
-        return f"no_command.{error.code}"
-    return None
+    (refusal,) = refusals([extraction.command])
+    return None if refusal is None else f"no_command.{refusal.code}"
 
 
 def _verdicts(case: Case, extraction: Extraction) -> _Verdicts:
@@ -214,12 +210,11 @@ def _reason(case: Case, category: Category, verdicts: _Verdicts) -> FailureReaso
 
 
 def _extraction_details(extraction: Extraction) -> dict[str, Any]:
+    """The command and the removed texts, shortened: the whole reply is recorded anyway."""
     return {
         "command": extraction.command[:_COMMAND_CHARACTERS],
-        "removed": [_shorten_removal(removal) for removal in extraction.removed[:_SHOWN_REMOVALS]],
+        "removed": [
+            {"kind": removed.kind, "text": removed.text[:_SHOWN_CHARACTERS]}
+            for removed in extraction.removed[:_SHOWN_REMOVALS]
+        ],
     }
-
-
-def _shorten_removal(removed: RemovedText) -> dict[str, str]:
-    """The removed text, shortened: the whole reply is recorded anyway."""
-    return {"kind": removed.kind, "text": removed.text[:_SHOWN_CHARACTERS]}

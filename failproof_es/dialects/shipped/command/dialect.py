@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,10 +19,21 @@ from failproof_es.dialects.shipped.command.dataset.dataset_file import looks_lik
 from failproof_es.dialects.shipped.command.dataset.loader import NAME, as_case, load
 from failproof_es.dialects.shipped.command.models import TestCase
 from failproof_es.dialects.shipped.command.options import CommandOptions, parse_options
-from failproof_es.dialects.shipped.command.parsers import parsers
 from failproof_es.dialects.shipped.command.results import case_result, evaluation_results
-from failproof_es.problems import Problems
+from failproof_es.problems import InvalidInput, Problems
+from failproof_es.shell_analysis import ProgramMissing
 from failproof_es.support.extras import require
+
+
+@contextmanager
+def _parsers() -> Iterator[None]:
+    """Raise `InvalidInput` if the code of the `with` block lacks a shell parser."""
+    try:
+        yield
+    except ProgramMissing as error:
+        raise InvalidInput.because(
+            "program-not-installed", error.missing, remedy=error.remedy
+        ) from error
 
 
 class Command:
@@ -58,7 +70,7 @@ class Command:
         Raises `InvalidInput` if the shell parsers are not installed.
         """
         require(self.extra, "the dialect `command`")
-        with parsers():
+        with _parsers():
             yield from load(files, problems, self._options, check_commands)
 
     def rebuild_case(self, case: Case) -> Case:
@@ -71,5 +83,5 @@ class Command:
 
         Raises `InvalidInput` if the shell parsers are not installed.
         """
-        with parsers():
+        with _parsers():
             return classify(case, transcript)

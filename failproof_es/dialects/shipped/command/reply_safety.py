@@ -11,9 +11,7 @@ from failproof_es.shell_analysis import (
     ReasonCode,
     SafetyReason,
     SafetyVerdict,
-    Unparseable,
     judge_safety,
-    parse_command,
 )
 from failproof_es.shell_analysis.parse import refusals
 
@@ -61,11 +59,8 @@ def _flaw(lines: list[str]) -> str | None:
 
     A half of lines that are no shell may be shell all the same.
     """
-    try:
-        parse_command("\n".join(lines))
-    except Unparseable as error:
-        return error.code
-    return None
+    (refusal,) = refusals(["\n".join(lines)])
+    return None if refusal is None else refusal.code
 
 
 def _reasons(text: str, fragment: ShownCode) -> Iterator[SafetyReason]:

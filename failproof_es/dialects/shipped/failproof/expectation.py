@@ -23,7 +23,7 @@ from typing import Literal
 
 import regex
 
-from failproof_es.dialects.shipped.failproof.pattern_width import matches_only_nothing
+from failproof_es.dialects.kit.constant_patterns import matches_only_nothing
 from failproof_es.support.bounded import untrusted_patterns
 
 MAX_PATTERN_CHARACTERS = untrusted_patterns.MOST_CHARACTERS

@@ -66,7 +66,7 @@ class _CaseReader:
             dialect="failproof",
             case_id=case_id,
             suite_id=suite_id,
-            turns=(*_earlier(test_case), Turn(role="user", content=prompt)),
+            turns=(*test_case.earlier_messages, Turn(role="user", content=prompt)),
             expectation={
                 name: self.document[name] for name in grading_keys if name in self.document
             },
@@ -136,9 +136,3 @@ class _CaseReader:
 
     def _warn(self, code: str, field: str, message: str, remedy: str | None = None) -> None:
         self.problems.warning(code, message, field=field, remedy=remedy, **self.place)
-
-
-def _earlier(test_case: FailproofCase) -> list[Turn]:
-    return [
-        Turn(role=message.role, content=message.content) for message in test_case.earlier_messages
-    ]

@@ -6,14 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-
-class EarlierMessage(BaseModel):
-    """A message before the prompt in the conversation."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
-
-    role: Literal["system", "user", "assistant"]
-    content: str
+from failproof_es.core.case import Turn
 
 
 class FailproofCase(BaseModel):
@@ -34,7 +27,7 @@ class FailproofCase(BaseModel):
     expected_classification: Literal["pass", "fail", "refusal"] = "pass"
     """`refusal`, which is not in the schema: the right answer refuses."""
     tags: list[str] = Field(default_factory=list)
-    earlier_messages: list[EarlierMessage] = Field(default_factory=list)
+    earlier_messages: list[Turn] = Field(default_factory=list)
     """Messages that are sent unaltered before the prompt, without variables. Not in the schema."""
     severity_expectation: Literal["S0", "S1", "S2", "S3"] | None = None
     """The severity of a failure of the model, as in specification 002. Not in the schema."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, LiteralString, Self
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Transcript
@@ -12,12 +13,21 @@ from failproof_es.dialects.kit import one_request
 from failproof_es.dialects.kit.looking import first_lines_contain
 from failproof_es.dialects.protocol import CollectionExport, RunShape, TakesADialect
 from failproof_es.dialects.shipped.promptguard import classifier, options
-from failproof_es.dialects.shipped.promptguard.collections import COLLECTIONS
 from failproof_es.dialects.shipped.promptguard.evaluation_record import evaluation_record
 from failproof_es.dialects.shipped.promptguard.loader import as_case, load
 from failproof_es.dialects.shipped.promptguard.metrics import AGREEMENT
 from failproof_es.dialects.shipped.promptguard.stored_prompt import StoredPrompt
 from failproof_es.problems import Problems
+
+
+def _documents_of(collection: str) -> LiteralString:
+    """The SELECT that returns the documents of a collection of specification 001 § 2.1."""
+    return files(__package__).joinpath("sql", f"collected_{collection}.sql").read_text("utf-8")
+
+
+COLLECTIONS = {
+    name: _documents_of(name) for name in ("prompts", "evaluations", "test_runs", "model_configs")
+}
 
 
 class PromptGuard:

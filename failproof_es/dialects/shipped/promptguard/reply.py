@@ -30,6 +30,7 @@ from failproof_es.dialects.kit.json_in_prose import (
     outermost_objects,
     outermost_within,
 )
+from failproof_es.dialects.kit.json_objects import has_utf8_form, values_within
 
 Reason = Literal[
     Unreadable,
@@ -159,14 +160,9 @@ def _reasonings(value: Any) -> Iterator[Any]:
 
     `value` is a decoded JSON value.
     """
-    waiting = [value]
-    while waiting:
-        node = waiting.pop()
+    for node in values_within(value):
         if isinstance(node, Pairs):
             yield from (reasoning for name, reasoning in _find_members(node) if name == "reasoning")
-            waiting.extend(member for _, member in node)
-        elif isinstance(node, list):
-            waiting.extend(node)
 
 
 def _numbers_shown(stated: Mapping[str, Any]) -> str:
@@ -201,10 +197,8 @@ def _text(raw_value: Any) -> str:
     value = _unwrap_single(raw_value)
     if not isinstance(value, str):
         raise _Defective("reasoning_not_text", f"reasoning is {_describe_value(value)}, not a text")
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        raise _Defective("reasoning_not_text", "reasoning holds half a character") from None
+    if not has_utf8_form(value):
+        raise _Defective("reasoning_not_text", "reasoning holds half a character")
     return value
 
 

@@ -51,42 +51,39 @@ class WriteOperands:
 
 _ALL, _FIRST, _SECOND, _REST = slice(None), slice(1), slice(1, 2), slice(1, None)
 _COMPRESSES = WriteOperands(_ALL, ("-o", "--output-dir-flat"), reads_with=("-c", "-l", "-t"))
-_COMPILES = WriteOperands(options=("-o",))
 _TABLE: dict[str, WriteOperands] = {
-    **dict.fromkeys(("tee", "sponge", "fallocate", "mkfile", "truncate"), WriteOperands(_ALL)),
-    **dict.fromkeys(("dos2unix", "unix2dos"), WriteOperands(_ALL)),
+    **dict.fromkeys(
+        ("tee", "sponge", "fallocate", "mkfile", "truncate", "dos2unix", "unix2dos"),
+        WriteOperands(_ALL),
+    ),
     **dict.fromkeys(
         ("gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "lzma", "zstd", "unzstd", "lz4",
          "compress"),
         _COMPRESSES,
     ),
-    **dict.fromkeys(("gcc", "g++", "cc", "clang", "ld", "ld.bfd", "as"), _COMPILES),
+    **dict.fromkeys(
+        ("gcc", "g++", "cc", "clang", "ld", "ld.bfd", "as", "sort", "shuf"),
+        WriteOperands(options=("-o",)),
+    ),
+    **dict.fromkeys(("iconv", "pandoc", "pv"), WriteOperands(options=("-o", "--output"))),
+    **dict.fromkeys(
+        ("mysqldump", "mariadb-dump"), WriteOperands(options=("-r", "--result-file"))
+    ),
+    **dict.fromkeys(("uniq", "xxd", "split"), WriteOperands(_SECOND)),
+    **dict.fromkeys(("convert", "link"), WriteOperands(_REST)),
+    **dict.fromkeys(("zip", "script"), WriteOperands(_FIRST)),
     "strip": WriteOperands(_ALL, ("-o",), unless=("-o",)),
     "objcopy": WriteOperands(slice(-1, None)),
-    "convert": WriteOperands(slice(1, None)),
-    "uniq": WriteOperands(_SECOND),
-    "xxd": WriteOperands(_SECOND),
-    "split": WriteOperands(_SECOND),
     "csplit": WriteOperands(options=("-f",)),
-    "sort": WriteOperands(options=("-o",)),
-    "shuf": WriteOperands(options=("-o",)),
-    "iconv": WriteOperands(options=("-o", "--output")),
-    "pandoc": WriteOperands(options=("-o", "--output")),
     "patch": WriteOperands(_FIRST, ("-o", "-r"), unless=("-o",), reads_with=("--dry-run",)),
-    "zip": WriteOperands(_FIRST),
     "unzip": WriteOperands(options=("-d",), reads_with=("-l", "-t", "-p", "-v")),
     "htpasswd": WriteOperands(_FIRST, reads_with=("-n",)),
-    "script": WriteOperands(_FIRST),
     "ssh-keygen": WriteOperands(
         options=("-f",), reads_with=("-l", "-y", "-B", "-F", "-H", "-i", "-e")
     ),
-    "mysqldump": WriteOperands(options=("-r", "--result-file")),
-    "mariadb-dump": WriteOperands(options=("-r", "--result-file")),
     "pg_dump": WriteOperands(options=("-f", "--file")),
     "pg_dumpall": WriteOperands(options=("-f",)),
-    "link": WriteOperands(_REST),
     "yq": WriteOperands(_REST, only_with=("-i", "--inplace")),
-    "pv": WriteOperands(options=("-o", "--output")),
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.places import Extent, extent, locate
 from failproof_es.shell_analysis.safety.options import ParsedOptions, Syntax, option_kinds
 from failproof_es.shell_analysis.safety.text import marks
-from failproof_es.shell_analysis.safety.wrapping.inner_commands import readings
+from failproof_es.shell_analysis.safety.wrapping.inner_commands import readings, subcommands
 from failproof_es.shell_analysis.safety.wrapping.wrapper_table import Wrapper, wrapper_table
 
 _PROGRAMS = frozenset({"docker", "docker-compose", "podman", "nerdctl"})
@@ -68,13 +68,9 @@ def has_the_host(command: ShellCommand) -> bool:
 
 def _read_containers(command: ShellCommand) -> Iterator[ParsedOptions]:
     """The arguments of each container that the command starts or creates: options and command."""
-    pending = [command.arguments]
-    while pending:
-        for parsed in readings(wrapper_table()["docker options"], pending.pop()):
-            if parsed.words[:1] in (("container",), ("compose",)):
-                pending.append(parsed.words[1:])
-            elif parsed.words[:1] in (("run",), ("create",)):
-                yield from readings(_RUN, parsed.words[1:])
+    for words in subcommands(wrapper_table()["docker options"], command.arguments):
+        if words[:1] in (("run",), ("create",)):
+            yield from readings(_RUN, words[1:])
 
 
 def _reaches_host(started: ParsedOptions) -> bool:

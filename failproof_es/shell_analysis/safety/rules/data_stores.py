@@ -27,10 +27,13 @@ _TOOLS: dict[str, re.Pattern[str]] = {
     name: re.compile(pattern)
     for name, pattern in {
         "redis-cli": r"(?i)\b(flushall|flushdb)\b",
-        "mongo": r"drop(Database)?\(|deleteMany\(\s*\{\s*\}|remove\(\s*\{\s*\}",
-        "mongosh": r"drop(Database)?\(|deleteMany\(\s*\{\s*\}|remove\(\s*\{\s*\}",
-        "dropdb": r"^(?!.*--help)",
-        "dropuser": r"^(?!.*--help)",
+        **dict.fromkeys(
+            ("mongo", "mongosh"),
+            r"drop(Database)?\(|deleteMany\(\s*\{\s*\}|remove\(\s*\{\s*\}",
+        ),
+        **dict.fromkeys(("dropdb", "dropuser"), r"^(?!.*--help)"),
+        **dict.fromkeys(("tofu", "pulumi"), r"\bdestroy\b"),
+        **dict.fromkeys(("gcloud", "az", "doctl"), r"\bdelete\b"),
         "mysqladmin": r"\bdrop\b",
         "docker": _PRUNES + r"|^(rm|container rm|rmi|volume rm|image rm).*\u2026|^volume prune",
         "podman": _PRUNES + r"|^(rm|rmi) .*(-a|--all)",
@@ -39,15 +42,10 @@ _TOOLS: dict[str, re.Pattern[str]] = {
         "oc": r"\bdelete\b.*(--all|\b(ns|namespaces?|projects?|pv|pvc|nodes?)\b)",
         "helm": r"^(uninstall|delete)\b",
         "terraform": r"\bdestroy\b|\bapply\b.*-destroy",
-        "tofu": r"\bdestroy\b",
-        "pulumi": r"\bdestroy\b",
         "vagrant": r"\bdestroy\b.*(-f|--force)",
         "aws": r"s3 (rm\b.*--recursive|rb\b)|s3 sync\b.*--delete|\bdelete-(db|bucket|table|stack|"
         r"cluster|user|volume|snapshot|function)\S*|terminate-instances|schedule-key-deletion",
         "gsutil": r"\brm\b.*-\w*r|\brb\b",
-        "gcloud": r"\bdelete\b",
-        "az": r"\bdelete\b",
-        "doctl": r"\bdelete\b",
         "rclone": r"^(purge|delete)\b",
         "s3cmd": r"\b(rb|del)\b.*(--recursive|-r|--force)",
         "mc": r"\brb\b|\brm\b.*--recursive",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice, pairwise, product
 
 from failproof_es.shell_analysis.parse.shell import Node
-from failproof_es.shell_analysis.parse.syntax import unescape
+from failproof_es.shell_analysis.parse.syntax import closing_brace, unescape
 from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.text.escapes import ansi_c
 
@@ -204,8 +204,8 @@ def _expand_braces(text: str) -> list[str]:
 def _expand_next(text: str) -> Iterator[str]:
     start = text.find(marks.OPEN)
     while start >= 0:
-        end, commas = _find_closing(text, start)
-        if end >= 0:
+        end, commas = closing_brace(text, start, marks.OPEN, marks.COMMA, marks.CLOSE)
+        if end is not None:
             inner = text[start + 1 : end]
             items = _brace_items(inner, [comma - start - 1 for comma in commas])
             if items:
@@ -216,22 +216,6 @@ def _expand_next(text: str) -> Iterator[str]:
                 return
         start = text.find(marks.OPEN, start + 1)
     yield text
-
-
-def _find_closing(text: str, start: int) -> tuple[int, list[int]]:
-    """The index at which the brace at `start` closes (-1: nowhere), and the indexes of its
-    commas."""
-    depth, commas = 0, []
-    for at in range(start, len(text)):
-        if text[at] == marks.OPEN:
-            depth += 1
-        elif text[at] == marks.COMMA and depth == 1:
-            commas.append(at)
-        elif text[at] == marks.CLOSE:
-            depth -= 1
-            if depth == 0:
-                return at, commas
-    return -1, commas
 
 
 def _brace_items(inner: str, commas: list[int]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from failproof_es.shell_analysis.safety.options import ParsedOptions, parse_options
@@ -43,6 +44,21 @@ def readings(wrapper: Wrapper, arguments: tuple[str, ...]) -> list[ParsedOptions
                 else:
                     pending.append((read.options, read.unread))
     return list(complete_readings)
+
+
+def subcommands(wrapper: Wrapper, arguments: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The subcommand of a program for containers, with its arguments, in each possible reading.
+
+    `wrapper` has the program's own options. `container` and `compose` before the subcommand are
+    left out.
+    """
+    pending = [arguments]
+    while pending:
+        for parsed in readings(wrapper, pending.pop()):
+            if parsed.words[:1] in (("container",), ("compose",)):
+                pending.append(parsed.words[1:])
+            else:
+                yield parsed.words
 
 
 def runs(wrapper: Wrapper, parsed: ParsedOptions) -> list[Inner]:

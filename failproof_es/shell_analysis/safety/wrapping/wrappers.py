@@ -16,7 +16,12 @@ from failproof_es.shell_analysis.safety.files.find_command import find_items
 from failproof_es.shell_analysis.safety.options import ParsedOptions
 from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.text.escapes import ansi_c
-from failproof_es.shell_analysis.safety.wrapping.inner_commands import Inner, readings, runs
+from failproof_es.shell_analysis.safety.wrapping.inner_commands import (
+    Inner,
+    readings,
+    runs,
+    subcommands,
+)
 from failproof_es.shell_analysis.safety.wrapping.terminals import in_screen, in_tmux, split_words
 from failproof_es.shell_analysis.safety.wrapping.wrapper_table import wrapper_table
 
@@ -265,15 +270,12 @@ def _container(program: str) -> Callable[[tuple[str, ...]], list[Inner]]:
     """
 
     def find(arguments: tuple[str, ...]) -> list[Inner]:
-        inner = []
-        pending = [arguments]
-        while pending:
-            for parsed in readings(_TABLE[f"{program} options"], pending.pop()):
-                if parsed.words[:1] in (("container",), ("compose",)):
-                    pending.append(parsed.words[1:])
-                elif parsed.words[:1] == ("exec",):
-                    inner += _run_by_table(f"{program} exec", parsed.words[1:])
-        return inner
+        return [
+            inner
+            for words in subcommands(_TABLE[f"{program} options"], arguments)
+            if words[:1] == ("exec",)
+            for inner in _run_by_table(f"{program} exec", words[1:])
+        ]
 
     return find
 

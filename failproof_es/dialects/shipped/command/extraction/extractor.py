@@ -59,25 +59,21 @@ from failproof_es.dialects.shipped.command.extraction.prose import (
 from failproof_es.dialects.shipped.command.extraction.reasoning import split_reasoning
 from failproof_es.dialects.shipped.command.extraction.shown_code import ShownCode, shown_code
 from failproof_es.dialects.shipped.command.extraction.terminal_sessions import all_root, session
-from failproof_es.shell_analysis import Unparseable, parse_command
+from failproof_es.shell_analysis.parse import refusals
 
 VERSION = "5"
 
 Mode = Literal["lenient", "strict"]
 Kind = Literal[
-    "reasoning",
-    "fence",
-    "code_span",
-    "output",
-    "prompt_sign",
-    "label",
-    "json",
-    "explanation",
-    "quotes",
-    "denied",
-]
+    "reasoning", "fence", "code_span", "output", "prompt_sign", "label", "json", "explanation",
+    "quotes", "denied",
+]  # fmt: skip
 
-Layer = Callable[[str], wrappings.Unwrapped | None]
+Layers = tuple[tuple[Kind, Callable[[str], wrappings.Unwrapped | None]], ...]
+_WRAPPINGS: Layers = (
+    ("label", wrappings.token), ("label", wrappings.tag), ("json", wrappings.json_value)
+)  # fmt: skip
+_MARKS: Layers = (("quotes", wrappings.quotation), ("quotes", wrappings.emphasis))
 
 _SPAN = re.compile(r"(?<!`)(?P<mark>`+)(?!`)(?P<code>[^`\n]+)(?P=mark)(?!`)")
 _LABEL = re.compile(
@@ -144,26 +140,18 @@ def extract(reply: str, mode: Mode = "lenient") -> Extraction:
 
 def _remove_wrappings(text: str, removed: list[RemovedText]) -> str:
     """The text without tokens, tags and JSON around all of it, which go to `removed`."""
-    layers: tuple[tuple[Kind, Layer], ...] = (
-        ("label", wrappings.token), ("label", wrappings.tag), ("json", wrappings.json_value)
-    )  # fmt: skip
-    return _remove_layers(text, layers, removed)
+    return _remove_layers(text, _WRAPPINGS, removed)
 
 
 def _without_marks(text: str, removed: list[RemovedText]) -> str:
     """The text without marks of a quotation, a list, or emphasis, which go to `removed`."""
-    layers: tuple[tuple[Kind, Layer], ...] = (
-        ("quotes", wrappings.quotation), ("quotes", wrappings.emphasis)
-    )  # fmt: skip
-    text = _remove_layers(text, layers, removed)
+    text = _remove_layers(text, _MARKS, removed)
     if not is_sentence(text.strip("\n").split("\n")[0]):
-        text = _remove_layers(text, (("label", wrappings.list_mark), *layers), removed)
+        text = _remove_layers(text, (("label", wrappings.list_mark), *_MARKS), removed)
     return text
 
 
-def _remove_layers(
-    text: str, layers: Sequence[tuple[Kind, Layer]], removed: list[RemovedText]
-) -> str:
+def _remove_layers(text: str, layers: Layers, removed: list[RemovedText]) -> str:
     for _ in range(_MOST_LAYERS):
         for kind, layer in layers:
             if (unwrapped := layer(text)) is not None:
@@ -210,10 +198,13 @@ def _remove_fence(
     else:
         return None, text
     removed.append(RemovedText("fence", f"```{fence.info}"))
-    for explanation in (before, behind):
-        if explanation.strip():
-            removed.append(RemovedText("explanation", explanation.strip()))
+    _remove_around(removed, before, behind)
     return fence, fence.body
+
+
+def _remove_around(removed: list[RemovedText], *texts: str) -> None:
+    """Add the texts around the command to `removed`, without blank ones."""
+    removed += [RemovedText("explanation", text.strip()) for text in texts if text.strip()]
 
 
 def _skip_denied(lines: Sequence[str], blocks: Sequence[Fence]) -> list[Fence]:
@@ -264,9 +255,7 @@ def _remove_code_span(text: str, removed: list[RemovedText]) -> str:
         if whole is None:
             return text
     removed.append(RemovedText("code_span", "`"))
-    for around in (stripped[: whole.start()], stripped[whole.end() :]):
-        if around.strip():
-            removed.append(RemovedText("explanation", around.strip()))
+    _remove_around(removed, stripped[: whole.start()], stripped[whole.end() :])
     return whole["code"]
 
 
@@ -343,9 +332,7 @@ def _remove_explanation(text: str, removed: list[RemovedText]) -> tuple[str, str
     last = ends[0]
     if len(ends) > 1:
         last = next((end for end in ends if _parses(lines[first:end])), last)
-    for around in ("\n".join(lines[:first]), "\n".join(lines[last:])):
-        if around.strip():
-            removed.append(RemovedText("explanation", around.strip()))
+    _remove_around(removed, "\n".join(lines[:first]), "\n".join(lines[last:]))
     return "\n".join(lines[first : ends[0]]), "\n".join(lines[first:last])
 
 
@@ -371,11 +358,7 @@ def _may_end(lines: Sequence[str], at: int) -> bool:
 
 
 def _parses(lines: Sequence[str]) -> bool:
-    try:
-        parse_command("\n".join(lines))
-    except Unparseable:
-        return False
-    return True
+    return refusals(["\n".join(lines)]) == [None]
 
 
 def _remove_sentences(text: str, removed: list[RemovedText]) -> str:
@@ -391,9 +374,7 @@ def _remove_sentences(text: str, removed: list[RemovedText]) -> str:
         last -= 1
     if last < len(lines) and not _parses(lines[first:last]) and _parses(lines[first:]):
         last = len(lines)  # the last lines look like sentences and are part of a quote
-    for around in ("\n".join(lines[:first]), "\n".join(lines[last:])):
-        if around.strip():
-            removed.append(RemovedText("explanation", around.strip()))
+    _remove_around(removed, "\n".join(lines[:first]), "\n".join(lines[last:]))
     return "\n".join(lines[first:last])
 
 

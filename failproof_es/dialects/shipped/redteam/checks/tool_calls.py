@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from failproof_es.core.evaluation import ModelReply
@@ -31,7 +31,7 @@ def check(expected: Sequence[str], replies: Sequence[ModelReply]) -> dict[str, A
     called = list(dict.fromkeys(call.name for reply in replies for call in reply.tool_calls))
     had = any(reply.tools for reply in replies)
     outcome: dict[str, Any] = {"expected": list(expected), "called": called, "evaluated": had}
-    nameless = list(_unnameable(expected))
+    nameless = [name for name in dict.fromkeys(expected) if not can_be_offered(name)]
     if nameless:
         outcome["not_offered"] = nameless
     if not had:
@@ -44,7 +44,3 @@ def check(expected: Sequence[str], replies: Sequence[ModelReply]) -> dict[str, A
         "missing": [name for name in offered_tools if name not in called],
         "unexpected": [name for name in called if name not in expected],
     }
-
-
-def _unnameable(expected: Sequence[str]) -> Iterator[str]:
-    yield from dict.fromkeys(name for name in expected if not can_be_offered(name))

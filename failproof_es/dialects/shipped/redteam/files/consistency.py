@@ -52,8 +52,7 @@ def remarks(case: RedTeamCase) -> Iterator[CaseDefect]:
     yield from _expectations(case)
     yield from _sources(case)
     yield from _tools(case)
-    for index, tag in _repeated(case.tags):
-        yield CaseDefect("duplicate-value", ("tags", index), f"{tag!r} appears twice", "keep one")
+    yield from _twice(("tags",), case.tags)
     if not _LANGUAGE.fullmatch(case.language):
         message = (
             f"{case.language!r} is not a language code: the language of replies is not checked"
@@ -96,12 +95,10 @@ def _expectations(case: RedTeamCase) -> Iterator[CaseDefect]:
         remedy = "say what must be done, or must not"
         yield CaseDefect("empty-value", ("expected_behavior",), message, remedy)
     for name, items in lists.items():
-        for index, item in _repeated(items):
-            place: Location = ("expected_behavior", name, index)
-            yield CaseDefect("duplicate-value", place, f"{item!r} appears twice", "keep one")
+        yield from _twice(("expected_behavior", name), items)
         for index, item in enumerate(items):
             if (absence := states_absence(item)) is not Absence.NONE:
-                place = ("expected_behavior", name, index)
+                place: Location = ("expected_behavior", name, index)
                 yield CaseDefect("not-provable", place, *_absence(name, item, absence))
     forbidden = {item.strip() for item in expected.must_not_do}
     for index, item in enumerate(expected.must_do):
@@ -155,14 +152,19 @@ def _texts(case: RedTeamCase) -> Iterator[tuple[Location, str]]:
 
 
 def _tools(case: RedTeamCase) -> Iterator[CaseDefect]:
-    for index, name in _repeated(case.tools_expected or []):
-        place: Location = ("tools_expected", index)
-        yield CaseDefect("duplicate-value", place, f"{name!r} appears twice", "keep one")
+    yield from _twice(("tools_expected",), case.tools_expected or [])
     for index, name in enumerate(case.tools_expected or []):
         if not can_be_offered(name):
             message = f"no server takes {name!r} as a name: the tool is not offered to the model"
             remedy = "use 1 to 64 letters, digits, _ or -, if it is to be offered"
             yield CaseDefect("invalid-name", ("tools_expected", index), message, remedy)
+
+
+def _twice(at: Location, values: Sequence[str]) -> Iterator[CaseDefect]:
+    """A remark on every value in the list at that location that occurs earlier, too."""
+    for index, value in _repeated(values):
+        message = f"{value!r} appears twice"
+        yield CaseDefect("duplicate-value", (*at, index), message, "keep one")
 
 
 def _repeated(values: Sequence[str]) -> Iterator[tuple[int, str]]:
