@@ -1,13 +1,19 @@
-"""Reads values of options that name something: `NAME=VALUE`, and environment variables."""
+"""Reads values of options: `NAME=VALUE`, names of variables, times and amounts of money."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+
+import click
 
 from failproof_es.problems import Problems
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MOST_PLACES = 50
+"""Maximum digits of an amount before the decimal point, and after it."""
 NOT_THE_KEY = "name the variable that holds the key, never the key itself"
 
 
@@ -39,3 +45,41 @@ def check_key_variable(name: str | None, problems: Problems) -> None:
     if name is not None and not is_variable(name):
         message = "is no name of a variable"
         problems.error("invalid-option", message, field="--api-key-env", remedy=NOT_THE_KEY)
+
+
+def moment_argument(text: str) -> datetime:
+    """Parse an option's value as a time. Raises `BadParameter` if it is none."""
+    moment = parse_moment(text)
+    if moment is None:
+        raise click.BadParameter(
+            f"{text!r} is not a time: write it as 2026-01-31 or 2026-01-31T12:30:00Z"
+        )
+    return moment
+
+
+def parse_moment(text: str) -> datetime | None:
+    """The time (ISO 8601) in the text, with its time zone, by default UTC; `None` if it is none."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def usd_argument(text: str) -> Decimal:
+    """Parse an option's value as an exact amount of US dollars above 0.
+
+    Raises `BadParameter` for any other text, and for more than 50 digits.
+    """
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not amount.is_finite() or amount <= 0:
+        raise click.BadParameter(f"{text!r} is no amount of US dollars above 0: write it as 12.50")
+    _, _, exponent = amount.as_tuple()
+    if amount.adjusted() >= _MOST_PLACES or int(exponent) < -_MOST_PLACES:
+        raise click.BadParameter(
+            f"{text!r} has more than {_MOST_PLACES} digits before its point or after it"
+        )
+    return amount

@@ -7,7 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any
 
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.process import termination_signals
@@ -19,16 +19,9 @@ REMINDED_S = 15.0
 """Seconds between reminders of the work that a stopping process still waits for."""
 
 
-class Drive(Protocol):
-    """The type of a function that starts or resumes a run and drives it to its outcome."""
-
-    def __call__(
-        self,
-        *,
-        observe: Callable[[Event], None],
-        stop: asyncio.Event,
-        say: Callable[[str], None],
-    ) -> Coroutine[Any, Any, Outcome]: ...
+Drive = Callable[..., Coroutine[Any, Any, Outcome]]
+"""Starts or resumes a run and drives it to its outcome; it is called with `observe`, which takes
+each event, with `stop`, an event that asks it to stop, and with `say`, which takes messages."""
 
 
 async def until_stopped(

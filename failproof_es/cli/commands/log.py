@@ -15,8 +15,8 @@ import click
 import orjson
 
 from failproof_es.cli.app.chosen_run import print_left_out, say_archived, say_left_out
-from failproof_es.cli.app.moments import moment_argument
 from failproof_es.cli.app.next_page import say_next_page
+from failproof_es.cli.app.option_values import moment_argument
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import Format, format_option
 from failproof_es.cli.rendering.sanitise import json_text, one_line, shortened

@@ -11,7 +11,7 @@ from uuid import UUID
 import click
 
 from failproof_es.cli.app.chosen_run import print_left_out, say_left_out
-from failproof_es.cli.app.moments import moment_argument
+from failproof_es.cli.app.option_values import moment_argument
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import Format, format_option, moment, print_json, say
 from failproof_es.cli.rendering.request_lines import body_lines

@@ -33,7 +33,6 @@ from failproof_es.cli.reviewing.exported_sheet import (
 )
 from failproof_es.cli.reviewing.screen import ReviewQuit, ask, show
 from failproof_es.cli.reviewing.sheet import opinions, read_sheet, sheet
-from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.dialects.kit.judging import checklist
 from failproof_es.engine.history import read_evaluations
 from failproof_es.engine.identity import current_user
@@ -42,7 +41,6 @@ from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.engine.reviews.people import (
     NewerVerdict,
     NewerVerdicts,
-    ReviewedEvaluation,
     Reviewing,
     finished_evaluations,
     record_reviews,
@@ -55,7 +53,7 @@ from failproof_es.reading.people_gates import judge_by_people
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.voted_runs import runs_with_votes
 from failproof_es.store.errors import ReadOnlyLog
-from failproof_es.store.reading.reader import Connection, max_position, resolve_run
+from failproof_es.store.reading.reader import max_position, resolve_run
 from failproof_es.store.store import Store
 from failproof_es.support.extras import require
 from failproof_es.support.plurals import plural
@@ -136,11 +134,11 @@ def run_(run: str, reviewer: str, only: Choice, again: bool, unblind: bool, **op
     with session().open_store() as store, store.lend() as connection:
         recorded = read_run(connection, run)
         dialect = require_dialect(recorded.started)
-        keys = [
-            candidate.recorded.key
-            for candidate in chosen_evaluations(connection, recorded, only, options)
-            if again or reviewer not in candidate.latest()
-        ]
+        unreviewed_by = None if again else reviewer
+        chosen = chosen_evaluations(
+            connection, recorded, only, options, unreviewed_by=unreviewed_by
+        )
+        keys = [evaluation.recorded.key for evaluation in chosen]
         unblind = unblind or only == "failures"
         blind = not unblind and not saw_engine(connection, recorded.run_id, reviewer)
         reviewing = Reviewing(recorded.run_id, reviewer, blind=blind)
@@ -148,7 +146,8 @@ def run_(run: str, reviewer: str, only: Choice, again: bool, unblind: bool, **op
         try:
             with ExitStack() as stack:
                 for number, key in enumerate(keys, 1):
-                    evaluation = _read_reviewed_evaluation(connection, key)
+                    recorded_now = read_evaluations(connection, [key])
+                    evaluation = next(finished_evaluations(connection, recorded_now))
                     place = f"{number} of {len(keys)}"
                     show(evaluation, dialect, place, unblind=unblind)
                     if opinion := ask(checklist(evaluation.recorded.case.expectation)):
@@ -195,9 +194,9 @@ def export(
         recorded = RecordedRun.read_events(connection, resolve_run(connection, run))
         dialect = require_dialect(recorded.started)
         position = max_position(connection)
-        chosen = chosen_evaluations(connection, recorded, only, options, up_to=position)
-        evaluations = (
-            evaluation for evaluation in chosen if again or reviewer not in evaluation.latest()
+        unreviewed_by = None if again else reviewer
+        evaluations = chosen_evaluations(
+            connection, recorded, only, options, unreviewed_by=unreviewed_by, up_to=position
         )
         unblind = unblind or only == "failures"
         try:
@@ -368,10 +367,6 @@ def disagreements(run: str | None, output_format: Format) -> None:
                 found.add(recorded, output_format, is_only=False)
             print_left_out(say_left_out(connection), output_format)
     found.say_totals()
-
-
-def _read_reviewed_evaluation(connection: Connection, key: EvaluationKey) -> ReviewedEvaluation:
-    return next(finished_evaluations(connection, read_evaluations(connection, [key])))
 
 
 @contextmanager

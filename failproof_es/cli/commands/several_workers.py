@@ -79,8 +79,7 @@ def leave_to_workers(store: Store, begin: Begin, output_format: Format) -> None:
     make none.
     """
     from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
-    from failproof_es.cli.app.following import exit_if_changed
-    from failproof_es.cli.rendering.signing_trouble import report_signing_error
+    from failproof_es.cli.app.following import exit_if_changed, report_signing_error
     from failproof_es.configuration.recorded import recorded_configuration
     from failproof_es.engine.history import read_run
     from failproof_es.engine.workers.shard_queue import usable_queue

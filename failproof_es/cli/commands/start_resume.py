@@ -11,8 +11,8 @@ from typing import Any, get_args
 import click
 
 from failproof_es.assurance.signing.checkpoint_signer import require_continued_log
-from failproof_es.cli.app.amounts import usd_argument
 from failproof_es.cli.app.console_beside import console_beside
+from failproof_es.cli.app.option_values import usd_argument
 from failproof_es.cli.app.options import (
     allow_class_option,
     allow_option,

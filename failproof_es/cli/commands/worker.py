@@ -19,12 +19,15 @@ import click
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner, require_continued_log
 from failproof_es.cli.app.alive import told_alive
 from failproof_es.cli.app.errors import ExitCode, exit_code_of
-from failproof_es.cli.app.following import following
+from failproof_es.cli.app.following import (
+    following,
+    report_missing_key,
+    report_signing_error,
+)
 from failproof_es.cli.app.options import allow_class_option, allow_option
 from failproof_es.cli.app.process import raise_descriptor_limit, termination_signals
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import say
-from failproof_es.cli.rendering.signing_trouble import report_missing_key, report_signing_error
 from failproof_es.cli.starting.telemetry_beside import (
     collector_of,
     telemetry_of_worker,

@@ -22,12 +22,13 @@ def chosen_evaluations(
     only: Choice,
     options: Mapping[str, Any],
     *,
+    unreviewed_by: str | None,
     up_to: int | None = None,
 ) -> Iterator[ReviewedEvaluation]:
     """The finished evaluations that fit `only` and the options of `choice_options`, in plan order.
 
-    Each has its reviews up to a position (`None`: all). Raises `InvalidInput` for a name that
-    nothing in the run has.
+    Each has its reviews up to a position (`None`: all). With `unreviewed_by`, only those that this
+    reviewer has not reviewed. Raises `InvalidInput` for a name that nothing in the run has.
     """
     conditions = Conditions(named_conditions(options))
     require_known_names(run, conditions)
@@ -37,5 +38,7 @@ def chosen_evaluations(
         evaluations = run.evaluations_of(planned.outcome.key for planned in chosen)
     among: Only = "all" if only == "disagreements" else only
     for evaluation in finished_evaluations(connection, evaluations, among, up_to=up_to):
-        if only != "disagreements" or any(disputed_items(evaluation)):
+        if only == "disagreements" and not any(disputed_items(evaluation)):
+            continue
+        if unreviewed_by is None or unreviewed_by not in evaluation.latest():
             yield evaluation

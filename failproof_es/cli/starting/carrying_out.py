@@ -13,7 +13,7 @@ from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.cli.app.chosen_run import with_warning
 from failproof_es.cli.app.console_beside import RunConsole
 from failproof_es.cli.app.errors import ExitCode, exit_code_of, note_run
-from failproof_es.cli.app.following import following
+from failproof_es.cli.app.following import following, report_signing_error
 from failproof_es.cli.app.process import at_a_terminal, ignore_broken_pipe, raise_descriptor_limit
 from failproof_es.cli.app.run_end import (
     print_outcome,
@@ -31,7 +31,6 @@ from failproof_es.cli.progress.steps import slow_step
 from failproof_es.cli.rendering.output import Format, print_json, say
 from failproof_es.cli.rendering.partial_results import PartialResultsWriter
 from failproof_es.cli.rendering.protection import print_differences
-from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.core.summary import RunSummary
 from failproof_es.events import Event, RunStarted
 from failproof_es.reading.failure_reasons import FailureReasons, failure_reasons

@@ -37,7 +37,7 @@ from failproof_es.assurance.signing.witness import CosignRequest, cosign_request
 from failproof_es.assurance.tree import stored_tree
 from failproof_es.assurance.tree_history import read_trees, refuse_replaced
 from failproof_es.cli.app.alive import told_alive
-from failproof_es.cli.app.following import exit_if_changed
+from failproof_es.cli.app.following import exit_if_changed, report_signing_error
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import CliGroup, session
 from failproof_es.cli.commands.prove.ledger_repair import repair
@@ -48,7 +48,6 @@ from failproof_es.cli.rendering.output import (
     say,
     write_file,
 )
-from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
 from failproof_es.ledger.merkle import consistency_proof

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from rich.cells import cell_len
 
-from failproof_es.cli.app.moments import parse_moment
+from failproof_es.cli.app.option_values import parse_moment
 from failproof_es.cli.commands.log import json_line, summary
 from failproof_es.cli.rendering import output
 from failproof_es.cli.rendering.failed_results import worst_lines
