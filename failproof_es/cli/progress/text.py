@@ -15,34 +15,21 @@ _LONGEST_ERROR = 160
 
 _ALWAYS = ("passed", "rate/s", "left")
 _IF_ANY = ("abandoned", "awaiting review", "cost")
-_PHRASES = {
-    "passed": "{} passed",
-    "refused": "{} refused",
-    "abandoned": "{} abandoned",
-    "lost": "{} lost",
-    "awaiting review": "{} awaiting review",
-    "retries": "{} retries",
-    "in flight": "{} in flight",
-    "rate/s": "{}/s",
-    "cost": "{}",
-    "left": "{} left",
-    "limit": "limit {}",
-}
-PHASES: dict[Phase, str] = {
+_PHRASES = {"rate/s": "{}/s", "cost": "{}", "limit": "limit {}"}
+"""The phrases of figures that do not stand before their names."""
+_PHASES: dict[Phase, str] = {
     "planning": "checking cases and models",
-    "evaluating": "evaluating",
     "validating": "validating the record",
     "sealing": "sealing the record",
-    "completed": "completed",
-    "failed": "failed",
-    "paused": "paused",
 }
+"""The phases that have another name for people."""
 
 
 def heading(state: ProgressState) -> str:
     """The run, its phase, its percentage and its times on one line: `run 3 smoke: ...`."""
     run = "new run" if state.run_number is None else f"run {state.run_number} {state.name}"
-    parts = [PHASES[state.phase]] if state.phase != "evaluating" else []
+    phase = state.phase
+    parts = [_PHASES.get(phase, phase)] if phase != "evaluating" else []
     if state.models:
         done = f"{state.finished:,} of {state.planned:,}"
         parts.append(f"{done} ({percent_done(state.finished, state.planned)})")
@@ -85,7 +72,11 @@ def figures(state: ProgressState, *, verbose: bool = False) -> dict[str, dict[st
 
 def phrases(cells: dict[str, str]) -> str:
     """A model's figures in one line: `109 passed, 30.1/s`; unknown ones are left out."""
-    return ", ".join(_PHRASES[name].format(value) for name, value in cells.items() if value != "-")
+    return ", ".join(
+        _PHRASES.get(name, f"{{}} {name}").format(value)
+        for name, value in cells.items()
+        if value != "-"
+    )
 
 
 def _facts(state: ProgressState, model: ModelProgressState) -> dict[str, str]:

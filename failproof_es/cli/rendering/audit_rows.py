@@ -59,22 +59,20 @@ class AuditRows:
     def _run_number(self, run: str | None) -> int | None:
         """The number of the run with this id; `None` if it was never begun or is unreadable."""
         if run is not None and run not in self._numbers:
-            self._numbers[run] = None
-            with suppress(*UNREADABLE):  # an unreadable run must not end the trail
-                if (row := read_event(self._connection, UUID(run), 1)) is not None:
-                    number = row.upcast_payload().get("run_number")
-                    self._numbers[run] = number if isinstance(number, int) else None
+            number = self._first_payload(run).get("run_number")
+            self._numbers[run] = number if isinstance(number, int) else None
         return self._numbers[run]
 
     def _case_and_model(self, details: Mapping[str, Any]) -> dict[str, Any]:
         """`case` and `model` of the evaluation that the record is about, or of the record."""
         evaluation_id = details.get("evaluation_id")
-        asked = details if evaluation_id is None else self._evaluation(evaluation_id)
+        asked = details if evaluation_id is None else self._first_payload(evaluation_id)
         return {"case": self._case(asked.get("prompt_id")), "model": asked.get("model_key")}
 
-    def _evaluation(self, evaluation_id: str) -> Mapping[str, Any]:
-        with suppress(*UNREADABLE):  # an unreadable evaluation must not end the trail
-            if (row := read_event(self._connection, UUID(evaluation_id), 1)) is not None:
+    def _first_payload(self, stream: str) -> Mapping[str, Any]:
+        """The payload of the first event of a run or evaluation; empty if it is unreadable."""
+        with suppress(*UNREADABLE):  # it must not end the trail
+            if (row := read_event(self._connection, UUID(stream), 1)) is not None:
                 return row.upcast_payload()
         return {}
 

@@ -132,7 +132,7 @@ class BundledRun:
 
     def evaluations(self) -> Iterator[str]:
         """A line for each evaluation, in the order in which they ended; unfinished ones last."""
-        names = {prompt: _name_of(case) for prompt, case in self._cases()}
+        names = {prompt: _names_of(case)[1] for prompt, case in self._cases()}
         ended = [evaluation for evaluation in self._evaluations if evaluation.final is not None]
         ended.sort(key=lambda evaluation: evaluation.history[-1].index)
         unfinished = (evaluation for evaluation in self._evaluations if evaluation.final is None)
@@ -195,10 +195,6 @@ def _gate_lines(ended: ProvenEvent) -> Iterator[str]:
 # -- evaluations and cases -----------------------------------------------------------------------
 
 
-def _name_of(case: dict[str, Any]) -> str:
-    return _names_of(case)[1]
-
-
 def _names_of(case: dict[str, Any]) -> tuple[str, str]:
     return names_of_case(told(case.get("suite_id")), told(case.get("case_id")))
 
@@ -226,7 +222,7 @@ def _result_of(final: ProvenEvent | None) -> tuple[str, str]:
 
 
 def _prompt_lines(case: dict[str, Any]) -> Iterator[str]:
-    yield f"case {_name_of(case)}"
+    yield f"case {_names_of(case)[1]}"
     turns = case["turns"] if type(case["turns"]) is list else [case["turns"]]
     for turn in turns:
         asked = turn if type(turn) is dict else {"content": turn}

@@ -10,9 +10,13 @@ import click
 from failproof_es.cli.app.option_values import check_key_variable, read_assignments
 from failproof_es.cli.app.options import base_url_option, key_variable_option
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.commands.manage.recorded_runs import import_recorded_run, is_recorded_run
+from failproof_es.cli.commands.manage.recorded_runs import (
+    import_recorded_run,
+    is_recorded_run,
+    say_not_mapped,
+)
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
-from failproof_es.cli.rendering.sanitise import one_line, shortened
+from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.engine.imported_cases import (
     CONFIGURATIONS,
     CaseImport,
@@ -22,9 +26,6 @@ from failproof_es.engine.imported_cases import (
 from failproof_es.importers.protocol import MOST_LISTED, Options
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.support.plurals import plural
-
-_MOST_LISTED = 20
-_LONGEST = 300
 
 
 @click.command("import", cls=CliCommand)
@@ -195,12 +196,11 @@ def _document(prepared: PreparedImport) -> dict[str, Any]:
 
 def _print_findings(prepared: PreparedImport) -> None:
     findings = prepared.findings
-    for part in findings.not_mapped.entries[:_MOST_LISTED]:
-        say(f"not mapped: {one_line(shortened(f'{part.place}: {part.reason}', _LONGEST))}")
-    more = findings.not_mapped.count - _MOST_LISTED
-    if more > 0:
-        most = "all" if findings.not_mapped.count <= MOST_LISTED else f"the first {MOST_LISTED}"
-        say(f"not mapped: {more:,} more; --json lists {most}, and counts the rest by reason")
+    not_mapped = findings.not_mapped
+    most = "all" if not_mapped.count <= MOST_LISTED else f"the first {MOST_LISTED}"
+    parts = (f"{part.place}: {part.reason}" for part in not_mapped.entries)
+    more = f"--json lists {most}, and counts the rest by reason"
+    say_not_mapped(parts, not_mapped.count, more)
     for remark in findings.remarks:
         say(one_line(remark))
     records = f"{findings.read:,} {'record' if findings.read == 1 else 'records'}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,14 @@ _SOURCE_FIELDS = {
     *("answers", "absent"),
 }
 """The fields of `RunImported` that are printed as JSON under their own names."""
+
+
+def say_not_mapped(parts: Iterable[str], count: int, more: str) -> None:
+    """Say on stderr the first of `count` parts that do not map; `more` says where the others are."""
+    for part in islice(parts, _MOST_LISTED):
+        say(f"not mapped: {one_line(shortened(part, _LONGEST))}")
+    if count > _MOST_LISTED:
+        say(f"not mapped: {count - _MOST_LISTED:,} more; {more}")
 
 
 def is_recorded_run(kind: str) -> bool:
@@ -77,11 +87,11 @@ def as_json(outcome: ImportOutcome) -> dict[str, Any]:
 
 def _print_outcome(outcome: ImportOutcome) -> None:
     imported, run = outcome.imported, outcome.run
-    for part in imported.unmapped[:_MOST_LISTED]:
-        message = f"{part.what}: {part.why} (first: {part.first}; {part.count:,} in all)"
-        say(f"not mapped: {one_line(shortened(message, _LONGEST))}")
-    if (more := len(imported.unmapped) - _MOST_LISTED) > 0:
-        say(f"not mapped: {more:,} more; --json lists all")
+    unmapped = (
+        f"{part.what}: {part.why} (first: {part.first}; {part.count:,} in all)"
+        for part in imported.unmapped
+    )
+    say_not_mapped(unmapped, len(imported.unmapped), "--json lists all")
     title = f"run {run.run_number} {one_line(run.name)}"
     if outcome.already:
         say(
