@@ -103,8 +103,8 @@ class BundledRun:
             passed, failed = results[key]["passed"], results[key]["failed"]
             scored = passed + failed + results[key]["scored"]
             of = "" if rest or key not in models else f" of {planned} planned"
-            asked = f"; {_describe(models[key])}" if key in models else ""
-            yield f"model {key}: passed {passed} of {passed + failed}, scored {scored}{of}{asked}"
+            described = f"; {_describe(models[key])}" if key in models else ""
+            yield f"model {key}: passed {passed} of {passed + failed}, scored {scored}{of}{described}"
 
     @cached_property
     def _evaluations(self) -> list[BundledEvaluation]:
@@ -113,12 +113,12 @@ class BundledRun:
         for stream_id, events in self._streams.items():
             if events[0].topic in _NO_EVALUATION:
                 continue
-            asked = _payload(events[0])
-            if asked.get("run_id") == self._manifest["run_id"]:
+            first = _payload(events[0])
+            if first.get("run_id") == self._manifest["run_id"]:
                 carried_over = events[0].topic == "CarriedOver"
-                source = UUID(asked["source_evaluation_id"]) if carried_over else stream_id
+                source = UUID(first["source_evaluation_id"]) if carried_over else stream_id
                 evaluations.append(
-                    BundledEvaluation(stream_id, asked, self._streams[source], carried_over)
+                    BundledEvaluation(stream_id, first, self._streams[source], carried_over)
                 )
         return evaluations
 
@@ -144,16 +144,16 @@ class BundledRun:
 
         Raises `InvalidInput` if there is none.
         """
-        found = False
+        has_case = False
         for prompt, case in self._cases():
             names = _names_of(case)
             if wanted in (*names, *map(one_line, names)):
-                found = True
+                has_case = True
                 yield from _prompt_lines(case)
                 for evaluation in self._evaluations:
                     if evaluation.asked.get("prompt_id") == prompt:
                         yield from self._evaluation_lines(evaluation, names[1])
-        if not found:
+        if not has_case:
             raise InvalidInput.because(
                 "unknown-case", f"the bundle has no case {wanted!r}", remedy="print all with --list"
             )
@@ -225,8 +225,8 @@ def _prompt_lines(case: dict[str, Any]) -> Iterator[str]:
     yield f"case {_names_of(case)[1]}"
     turns = case["turns"] if type(case["turns"]) is list else [case["turns"]]
     for turn in turns:
-        asked = turn if type(turn) is dict else {"content": turn}
-        yield from field(told(asked.get("role")), asked.get("content"))
+        message = turn if type(turn) is dict else {"content": turn}
+        yield from field(told(message.get("role")), message.get("content"))
     for name, value in case.items():
         if name in ("suite_id", "case_id", "turns"):
             continue
