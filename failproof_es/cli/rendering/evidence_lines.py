@@ -103,8 +103,8 @@ class BundledRun:
             passed, failed = results[key]["passed"], results[key]["failed"]
             scored = passed + failed + results[key]["scored"]
             of = "" if rest or key not in models else f" of {planned} planned"
-            described = f"; {_describe(models[key])}" if key in models else ""
-            yield f"model {key}: passed {passed} of {passed + failed}, scored {scored}{of}{described}"
+            place = f"; {_describe(models[key])}" if key in models else ""
+            yield f"model {key}: passed {passed} of {passed + failed}, scored {scored}{of}{place}"
 
     @cached_property
     def _evaluations(self) -> list[BundledEvaluation]:

@@ -31,7 +31,7 @@ _SOURCE_FIELDS = {
 
 
 def say_not_mapped(parts: Iterable[str], count: int, more: str) -> None:
-    """Say on stderr the first of `count` parts that do not map; `more` says where the others are."""
+    """Say on stderr the first of `count` parts that do not map; `more` says where others are."""
     for part in islice(parts, _MOST_LISTED):
         say(f"not mapped: {one_line(shortened(part, _LONGEST))}")
     if count > _MOST_LISTED:
