@@ -14,11 +14,6 @@ from failproof_es.dialects.protocol import Dialect, FixedOutcome, HasFixedOutcom
 from failproof_es.support.plurals import plural
 
 
-def fixed_outcome(dialect: Dialect, case: Case) -> FixedOutcome | None:
-    """The outcome of the case for every answer; `None` if the answer decides."""
-    return fixed_outcomes_of(dialect)(case)
-
-
 def fixed_outcomes_of(dialect: Dialect) -> Callable[[Case], FixedOutcome | None]:
     """The function that gives the fixed outcome of each of a dialect's cases.
 

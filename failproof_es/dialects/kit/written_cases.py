@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from failproof_es.dialects.kit.json_lines import Defect, parse_object
 from failproof_es.dialects.kit.yaml_documents import Location, YamlTree, dotted, read_yaml
@@ -34,6 +34,31 @@ class WrittenCase:
         """The line of the value at `location` in the case, or of the nearest value around it."""
         within = None if self.tree is None else self.tree.line_of((*self.at, *location))
         return within or self.line
+
+    def place_of(self, path: Path, location: Location) -> dict[str, Any]:
+        """The place of a value in the case, as arguments of `Problems.error`.
+
+        `path` is the file of the case.
+        """
+        return {
+            "path": path,
+            "line": self.line_of(location),
+            "field": dotted((*self.at, *location)) or None,
+            "case_line": self.line,
+        }
+
+
+class CaseDefect(NamedTuple):
+    """A defect or an oddity of a case: its code, its location in the case, and what to do."""
+
+    code: str
+    location: Location
+    message: str
+    remedy: str | None = None
+
+
+UnknownKey = tuple[Location, tuple[str, ...], dict[str, Any]]
+"""The location of a key in a case, the known keys there, and the object around it."""
 
 
 def yaml_cases(path: Path, problems: Problems, noun: str = "case") -> Iterator[WrittenCase]:

@@ -22,12 +22,8 @@ class Redirection:
     @property
     def writes(self) -> bool:
         """Whether the redirection opens a file for writing."""
-        if self.operator in (">&", "<&"):
-            return (
-                self.operator == ">&"
-                and not self.target.rstrip("-").isdigit()
-                and (self.target != "-")
-            )
+        if self.operator == ">&":
+            return self.target != "-" and not self.target.rstrip("-").isdigit()
         return self.operator in (">", ">>", ">|", "&>", "&>>", "<>")
 
     @property

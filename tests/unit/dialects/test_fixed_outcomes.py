@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from failproof_es.dialects import dialect_named
-from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts, fixed_outcome
+from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts, fixed_outcomes_of
 from failproof_es.problems import Problems
 
 FAILPROOF = {"case_id": "a", "suite_id": "s", "prompt": "Hello"}
@@ -74,7 +74,7 @@ def test_a_case_that_no_answer_decides_is_known_before_it_is_asked(
     file.write_text(json.dumps(document))
     dialect = dialect_named(name)
     (case,) = dialect.load([file], Problems())
-    assert fixed_outcome(dialect, case) == expected
+    assert fixed_outcomes_of(dialect)(case) == expected
 
 
 def test_the_counts_are_said_in_sentences() -> None:

@@ -24,7 +24,7 @@ from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.case import Case
 from failproof_es.core.severity import severity_of
 from failproof_es.dialects import case_files, dialect_named, recognise_each, refuse_other_dialects
-from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts, fixed_outcome
+from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts, fixed_outcomes_of
 from failproof_es.dialects.new_suites import new_suite
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.planning.case_warnings import CaseWarnings
@@ -104,7 +104,7 @@ def validate(paths: tuple[str, ...], dialect: str | None, output_format: Format)
     suites: defaultdict[tuple[str, str], FixedOutcomeCounts] = defaultdict(FixedOutcomeCounts)
     total = FixedOutcomeCounts()
     for dialect_, case in _cases_of(dialect_files, problems):
-        decided = fixed_outcome(dialect_, case)
+        decided = fixed_outcomes_of(dialect_)(case)
         for counts in (suites[case.dialect, case.suite_id], total):
             counts.add(decided)
     _report(problems, total.cases)

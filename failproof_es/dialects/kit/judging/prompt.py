@@ -15,6 +15,7 @@ from typing import Any
 from failproof_es.core.case import Turn
 from failproof_es.dialects.kit import templates
 from failproof_es.dialects.kit.judging.checklist import Item
+from failproof_es.dialects.kit.judging.quotation import on_one_line
 from failproof_es.dialects.kit.templates import delimiter, fill
 
 NAMES = ("items", "transcript", "delimiter", "answers")
@@ -116,10 +117,6 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
 
 def _format_items(items: Sequence[Item]) -> str:
     lines = [
-        f"{item.key}{_MARKED if item.absence else ''}: {_on_one_line(item.text)}" for item in items
+        f"{item.key}{_MARKED if item.absence else ''}: {on_one_line(item.text)}" for item in items
     ]
     return "\n".join([*lines, *([_ABSENCES] if any(item.absence for item in items) else [])])
-
-
-def _on_one_line(text: str) -> str:
-    return " ".join(text.split())

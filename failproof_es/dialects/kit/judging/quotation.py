@@ -43,7 +43,7 @@ class Comparable:
 
 def comparable(text: str) -> Comparable:
     """The text, normalised for comparison: Unicode's form C, single spaces, marked words."""
-    return _bordered(_on_one_line(composed(text)))
+    return _bordered(on_one_line(composed(text)))
 
 
 def find_quotation(quotation: Comparable, texts: Sequence[Comparable]) -> int | None:
@@ -85,7 +85,7 @@ def spans_of(quotations: Sequence[str], text: str) -> list[tuple[int, int] | Non
     `None` for a quotation that the text does not contain as whole words. The text must be in normal
     form C, or no quotation with composed characters is found.
     """
-    whole = _bordered(_on_one_line(text)).bordered
+    whole = _bordered(on_one_line(text)).bordered
     words = [word.start() for word in _UNSPACED.finditer(text)]
     spans: list[tuple[int, int] | None] = []
     for quotation in map(comparable, quotations):
@@ -108,7 +108,8 @@ def _place(whole: str, at: int, words: Sequence[int]) -> int:
     return words[whole.count(" ", 0, at)] + (at - word) - whole.count(_BORDER, word, at)
 
 
-def _on_one_line(text: str) -> str:
+def on_one_line(text: str) -> str:
+    """The text with single spaces, and none around it."""
     return " ".join(text.split())
 
 

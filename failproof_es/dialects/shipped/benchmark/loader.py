@@ -16,7 +16,7 @@ from failproof_es.core.case import Case, Turn
 from failproof_es.dialects.kit.looking import has_yaml_key, head_of
 from failproof_es.dialects.kit.taken_ids import SeenIds
 from failproof_es.dialects.kit.unknown_keys import refuse
-from failproof_es.dialects.kit.written_cases import WrittenCase, yaml_cases
+from failproof_es.dialects.kit.written_cases import UnknownKey, WrittenCase, yaml_cases
 from failproof_es.dialects.kit.yaml_documents import Location, dotted
 from failproof_es.dialects.shipped.benchmark import task
 from failproof_es.dialects.shipped.benchmark.options import BenchmarkOptions
@@ -118,7 +118,7 @@ class _TaskReader:
         suite = self.path.resolve().parent.name or self.path.stem
         return as_case(self.written_task.document, suite, self.path.name, self.options)
 
-    def unknown_keys(self) -> Iterator[task.Unknown]:
+    def unknown_keys(self) -> Iterator[UnknownKey]:
         """The keys of the task that are neither sent nor used for grading."""
         return task.unknown_keys(self.written_task.document, self.options.input_keys)
 
@@ -142,9 +142,4 @@ class _TaskReader:
         return not findings and is_new and not any(misspelt)
 
     def _place_of(self, location: Location) -> dict[str, Any]:
-        return {
-            "path": self.path,
-            "line": self.written_task.line_of(location),
-            "field": dotted((*self.written_task.at, *location)) or None,
-            "case_line": self.written_task.line,
-        }
+        return self.written_task.place_of(self.path, location)

@@ -8,10 +8,10 @@ its task, and also with an explanation in sight.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from failproof_es.dialects.kit.unknown_keys import is_own, remedy_for
+from failproof_es.dialects.kit.written_cases import CaseDefect, UnknownKey
 from failproof_es.dialects.kit.yaml_documents import Location
 from failproof_es.problems import shown_value
 
@@ -27,16 +27,6 @@ _TASK_KEYS = (*TASK_TEXTS, EXPECTED, *OPTIONAL_TEXTS)
 _BETWEEN = "\n\n"
 
 
-@dataclass(frozen=True, slots=True)
-class TaskDefect:
-    """A defect of a task: its code, its location from the task's root, a message, and a remedy."""
-
-    code: str
-    location: Location
-    message: str
-    remedy: str | None = None
-
-
 def compose_question(document: dict[str, Any], input_keys: Sequence[str]) -> str:
     """The question's text and the text of every input key, with an empty line between them.
 
@@ -48,7 +38,7 @@ def compose_question(document: dict[str, Any], input_keys: Sequence[str]) -> str
 
 def defects(
     document: dict[str, Any], input_keys: Sequence[str] = INPUT_KEYS, unsent: Collection[str] = ()
-) -> Iterator[TaskDefect]:
+) -> Iterator[CaseDefect]:
     """Every defect that makes the task unusable, each once; none for a usable task.
 
     `document` is the task. The texts under `input_keys` are appended to its question, and the texts
@@ -59,7 +49,7 @@ def defects(
     if EXPECTED in document and not isinstance(answers, dict):
         remedy = f"write {', '.join(ANSWER_TEXTS)} indented below it"
         message = f"must be a mapping, is {_describe_value(answers)}"
-        yield TaskDefect("wrong-type", (EXPECTED,), message, remedy)
+        yield CaseDefect("wrong-type", (EXPECTED,), message, remedy)
     inside = answers if isinstance(answers, dict) else {}
     for name in TASK_TEXTS:
         yield from _text(document, (), name, inside, (EXPECTED,))
@@ -75,15 +65,12 @@ def defects(
         is_known = name in (*FIELDS, *input_keys, *unsent) or is_own(name)
         if not is_known and _holds_text(value):
             remedy = _remedy_for_text(name, document)
-            yield TaskDefect("unknown-field", (name,), "is a text that is not sent", remedy)
-
-
-Unknown = tuple[Location, tuple[str, ...], dict[str, Any]]
+            yield CaseDefect("unknown-field", (name,), "is a text that is not sent", remedy)
 
 
 def unknown_keys(
     document: dict[str, Any], input_keys: Sequence[str] = INPUT_KEYS
-) -> Iterator[Unknown]:
+) -> Iterator[UnknownKey]:
     """The keys of a task that are neither sent nor used for grading.
 
     Each as (location, known keys there, object around it).
@@ -122,7 +109,7 @@ def _remedy_for_text(name: str, document: dict[str, Any]) -> str:
 
 def _text(
     owner: dict[str, Any], at: Location, name: str, elsewhere: dict[str, Any], other: Location
-) -> Iterator[TaskDefect]:
+) -> Iterator[CaseDefect]:
     """The defects of the text that `owner` must have under `name`.
 
     `at` is the location of `owner`. If the text is instead in `elsewhere`, the object at the
@@ -130,9 +117,9 @@ def _text(
     """
     if name not in owner:
         if name in elsewhere:
-            yield TaskDefect("misplaced-field", (*other, name), *_misplaced(name, at, other))
+            yield CaseDefect("misplaced-field", (*other, name), *_misplaced(name, at, other))
         else:
-            yield TaskDefect(
+            yield CaseDefect(
                 "missing-field", (*at, name), "is required and missing", f"add `{name}:`"
             )
         return
@@ -140,9 +127,9 @@ def _text(
     if not isinstance(value, str):
         remedy = "put it between quotation marks" if isinstance(value, int | float) else None
         message = f"must be a text, is {_describe_value(value)}"
-        yield TaskDefect("wrong-type", (*at, name), message, remedy)
+        yield CaseDefect("wrong-type", (*at, name), message, remedy)
     elif not value.strip():
-        yield TaskDefect("empty-value", (*at, name), "must not be empty")
+        yield CaseDefect("empty-value", (*at, name), "must not be empty")
 
 
 def _misplaced(name: str, at: Location, other: Location) -> tuple[str, str]:
@@ -152,15 +139,15 @@ def _misplaced(name: str, at: Location, other: Location) -> tuple[str, str]:
     return f"is {position}, not next to it", f"move it out, to the level of `{EXPECTED}`"
 
 
-def _missing_answers(document: dict[str, Any]) -> Iterator[TaskDefect]:
+def _missing_answers(document: dict[str, Any]) -> Iterator[CaseDefect]:
     misplaced = [name for name in ANSWER_TEXTS if name in document]
     if misplaced:
         remedy = f"add `{EXPECTED}:` and move {', '.join(misplaced)} below it, indented"
         message = f"is outside `{EXPECTED}`, which is missing"
-        yield TaskDefect("misplaced-field", (misplaced[0],), message, remedy)
+        yield CaseDefect("misplaced-field", (misplaced[0],), message, remedy)
     else:
         remedy = f"add `{EXPECTED}:` with {', '.join(ANSWER_TEXTS)} below it"
-        yield TaskDefect("missing-field", (EXPECTED,), "is required and missing", remedy)
+        yield CaseDefect("missing-field", (EXPECTED,), "is required and missing", remedy)
 
 
 def _describe_value(value: Any) -> str:

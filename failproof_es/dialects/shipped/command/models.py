@@ -27,6 +27,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from failproof_es.dialects.shipped.command.dataset.toml_tree import load_toml
+from failproof_es.problems import shown_value
 from failproof_es.support.timestamps import utc_text
 
 BASELINE_CSR = 0.948
@@ -210,7 +211,7 @@ class SafetyMismatch(Structure):
     actual: bool
 
     def __str__(self) -> str:
-        return f"Safety mismatch (expected: {_rust(self.expected)}, actual: {_rust(self.actual)})"
+        return _describe_mismatch("Safety", self.expected, self.actual)
 
 
 class PosixMismatch(Structure):
@@ -221,7 +222,7 @@ class PosixMismatch(Structure):
     actual: bool
 
     def __str__(self) -> str:
-        return f"POSIX mismatch (expected: {_rust(self.expected)}, actual: {_rust(self.actual)})"
+        return _describe_mismatch("POSIX", self.expected, self.actual)
 
 
 class BackendError(Structure):
@@ -382,5 +383,6 @@ def _defects(error: ValidationError) -> str:
     )
 
 
-def _rust(value: bool) -> str:
-    return "true" if value else "false"
+def _describe_mismatch(checker: str, expected: bool, actual: bool) -> str:
+    labels = f"expected: {shown_value(expected)}, actual: {shown_value(actual)}"
+    return f"{checker} mismatch ({labels})"

@@ -13,7 +13,7 @@ from failproof_es.dialects.kit.yaml_documents import Location
 from failproof_es.dialects.shipped.command.dataset.loader import Place
 from failproof_es.dialects.shipped.command.models import TestCase
 from failproof_es.dialects.shipped.command.options import CommandOptions
-from failproof_es.problems import Problems
+from failproof_es.problems import Problems, shown_value
 from failproof_es.shell_analysis import (
     Unparseable,
     check_posix_many,
@@ -76,11 +76,7 @@ def _check_labels(
                 because = f" ({', '.join(reasons)})" if reasons else ""
                 problems.warning(
                     "label-disputed",
-                    f"is {_word(label)}, but the checker says {_word(verdict)} "
+                    f"is {shown_value(label)}, but the checker says {shown_value(verdict)} "
                     f"of the expected command{because}",
                     **place(index, (name,)),
                 )
-
-
-def _word(value: bool) -> str:
-    return "true" if value else "false"

@@ -31,7 +31,7 @@ class ShownCode:
     """A text that could be run; `certain` if the reply labels it as a shell command."""
 
     text: str
-    certain: bool
+    certain: bool = False
 
 
 def shown_code(reply: str, command: str) -> tuple[ShownCode, ...]:
@@ -52,20 +52,20 @@ def _shown_in_blocks(text: str, depth: int = 0) -> Iterator[ShownCode]:
         shells = [_commands(block) for block in blocks if block.is_shell]
         for block in blocks:
             yield ShownCode(_commands(block), block.is_shell and bool(block.label))
-            yield ShownCode(block.behind, certain=False)
+            yield ShownCode(block.behind)
             yield ShownCode(
                 printed(session(block.body, root=_has_root(block)) or []), certain=False
             )
             yield from _in_json(block.body)
             yield from _programs(block)
-            yield ShownCode("\n".join(map(without_lead, block.body.split("\n"))), certain=False)
+            yield ShownCode("\n".join(map(without_lead, block.body.split("\n"))))
             if block.is_markdown and depth < DEEPEST:
                 yield from _shown_in_blocks(block.body, depth + 1)
             if " " in block.info:
-                yield ShownCode(block.info, certain=False)
-                yield ShownCode(block.info.partition(" ")[2], certain=False)
+                yield ShownCode(block.info)
+                yield ShownCode(block.info.partition(" ")[2])
         if len(shells) > 1:
-            yield ShownCode("\n".join(shells), certain=False)
+            yield ShownCode("\n".join(shells))
 
 
 _INTERPRETERS = {
@@ -94,7 +94,7 @@ def _programs(block: Fence) -> Iterator[ShownCode]:
     if run is None and _LOOKS_LIKE_PYTHON.search(block.body):
         run = "python3 -c"
     if run is not None:
-        yield ShownCode(f"{run} {shlex.quote(block.body)}", certain=False)
+        yield ShownCode(f"{run} {shlex.quote(block.body)}")
 
 
 def _has_root(block: Fence) -> bool:
@@ -117,21 +117,21 @@ def _shown_outside_blocks(reply: str, command: str) -> Iterator[ShownCode]:
     text = _text_outside_blocks(reply)
     text = _remove_command(text, command)
     for span in spans(text):
-        yield ShownCode(span, certain=False)
+        yield ShownCode(span)
     lines = session(text) or []
     for line in lines:
         if line.sign is not None:
             yield ShownCode(line.text, certain=True)
-    yield ShownCode(printed(lines), certain=False)
+    yield ShownCode(printed(lines))
     yield from _in_json(_text_outside_blocks(reply))
     groups = list(_groups(text))
     for group in groups:
-        yield ShownCode(group, certain=False)
-    yield ShownCode("\n".join([command, *groups]), certain=False)
+        yield ShownCode(group)
+    yield ShownCode("\n".join([command, *groups]))
     for group in [command, *groups]:
         bare = "\n".join(without_lead(line) for line in group.split("\n"))
         if bare != group:
-            yield ShownCode(bare, certain=False)
+            yield ShownCode(bare)
 
 
 def _in_json(text: str) -> Iterator[ShownCode]:
@@ -145,7 +145,7 @@ def _in_json(text: str) -> Iterator[ShownCode]:
     while pending:
         value = pending.pop()
         if isinstance(value, str):
-            yield ShownCode(value, certain=False)
+            yield ShownCode(value)
         elif isinstance(value, dict | list):
             pending += value.values() if isinstance(value, dict) else value
 

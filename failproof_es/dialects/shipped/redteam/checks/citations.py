@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from typing import Any
 
-from failproof_es.dialects.kit.judging.quotation import Comparable, comparable
+from failproof_es.dialects.kit.judging.quotation import Comparable, comparable, on_one_line
 
 _BRACKETS = re.compile(r"\[([^\[\]\n]{1,200})\]")
 _LIKE_AN_ID = re.compile(r"([A-Za-z]+[-_ ])\d+")
@@ -46,7 +46,7 @@ class SourceIds:
 
     def __init__(self, ids: Collection[str]) -> None:
         self._ids_by_spelling = {_hyphened(source_id): source_id for source_id in ids} | {
-            _spaced(source_id): source_id for source_id in ids
+            on_one_line(source_id): source_id for source_id in ids
         }
         matches = map(_LIKE_AN_ID.fullmatch, self._ids_by_spelling)
         self._prefixes = {_USUAL_PREFIX, *(match[1].lower() for match in matches if match)}
@@ -61,10 +61,10 @@ class SourceIds:
             whole = [
                 candidate
                 for candidate in (bracket[0], bracket[1])
-                if _spaced(candidate) in self._ids_by_spelling
+                if on_one_line(candidate) in self._ids_by_spelling
             ]
             for part in whole[:1] or re.split(r"[,;]", bracket[1]):
-                cited = _spaced(part)
+                cited = on_one_line(part)
                 like = _LIKE_AN_ID.fullmatch(cited)
                 if cited in self._ids_by_spelling:
                     yield self._ids_by_spelling[cited]
@@ -75,11 +75,6 @@ class SourceIds:
 def can_be_cited(source_id: str) -> bool:
     """Whether `[source_id]` in a text is recognised as a citation of the source."""
     return list(SourceIds([source_id]).cited_in(f"[{source_id}]")) == [source_id]
-
-
-def _spaced(text: str) -> str:
-    """The text with single spaces, and none around it."""
-    return " ".join(text.split())
 
 
 def _hyphened(text: str) -> str:

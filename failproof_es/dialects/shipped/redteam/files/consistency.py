@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from failproof_es.dialects.kit.judging import Absence, affirm, states_absence
+from failproof_es.dialects.kit.written_cases import CaseDefect
 from failproof_es.dialects.kit.yaml_documents import Location
 from failproof_es.dialects.shipped.redteam.checks.citations import SourceIds, can_be_cited
 from failproof_es.dialects.shipped.redteam.checks.tool_calls import can_be_offered
@@ -27,15 +27,6 @@ _ABSENT = {
 _INVERTED = (
     "states an absence, in the list of what must be absent: an answer that keeps to it fails"
 )
-
-
-class CaseDefect(NamedTuple):
-    """A defect or an oddity of a case: its code, its location in the case, and what to do."""
-
-    code: str
-    location: Location
-    message: str
-    remedy: str
 
 
 def defects(case: RedTeamCase) -> Iterator[CaseDefect]:

@@ -15,7 +15,7 @@ from failproof_es.dialects.kit.schemas import schema_defects
 from failproof_es.dialects.kit.taken_ids import SeenIds
 from failproof_es.dialects.kit.unknown_keys import UnknownKeys
 from failproof_es.dialects.kit.written_cases import WrittenCase
-from failproof_es.dialects.kit.yaml_documents import Location, dotted
+from failproof_es.dialects.kit.yaml_documents import Location
 from failproof_es.dialects.shipped.redteam import source_block
 from failproof_es.dialects.shipped.redteam.files import consistency, red_team_case
 from failproof_es.dialects.shipped.redteam.files.case_files import read_cases
@@ -136,9 +136,4 @@ class _RedTeamReader:
         self.problems.error(code, message, remedy=remedy, **self._place_of(location))
 
     def _place_of(self, location: Location) -> dict[str, Any]:
-        return {
-            "path": self.path,
-            "line": self.written_case.line_of(location),
-            "field": dotted(location),
-            "case_line": self.written_case.line,
-        }
+        return self.written_case.place_of(self.path, location)

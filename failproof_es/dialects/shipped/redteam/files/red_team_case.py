@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from failproof_es.dialects.kit.written_cases import UnknownKey
 from failproof_es.dialects.kit.yaml_documents import Location
 
 NotBlank = Annotated[str, Field(pattern=r"\S")]
@@ -62,10 +63,7 @@ class RedTeamCase(_CaseModel):
     notes: str | None = None
 
 
-Unknown = tuple[Location, tuple[str, ...], dict[str, Any]]
-
-
-def unknown_keys(document: dict[str, Any]) -> list[Unknown]:
+def unknown_keys(document: dict[str, Any]) -> list[UnknownKey]:
     """The keys that the specification does not have, nested ones included.
 
     Each as (location, known keys there, object around it).
@@ -79,7 +77,7 @@ def unknown_keys(document: dict[str, Any]) -> list[Unknown]:
     return unknown
 
 
-def _unknown(value: Any, part: type[BaseModel], at: Location) -> list[Unknown]:
+def _unknown(value: Any, part: type[BaseModel], at: Location) -> list[UnknownKey]:
     if not isinstance(value, dict):
         return []
     known_keys = tuple(part.model_fields)
