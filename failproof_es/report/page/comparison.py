@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from failproof_es.catalogue.wording import points
 from failproof_es.report.charts import plots as charts
@@ -22,6 +22,7 @@ from failproof_es.report.page.blocks import (
     TableColumn,
 )
 from failproof_es.report.page.tables import (
+    CLUSTERS,
     FEWEST_OF_A_GROUP,
     INTERVAL,
     MOST_ROWS_DRAWN,
@@ -100,16 +101,19 @@ def _all_pairs(comparisons: Sequence[Comparison]) -> Iterator[Block]:
     overall = [comparison for comparison in comparisons if comparison.what == OVERALL]
     if not overall:
         return
-    names = [f"{comparison.one} − {comparison.other}" for comparison in overall]
     yield from _forest(
-        "Differences of pass rates, all cases, with intervals", "every two", names, overall
+        "Differences of pass rates, all cases, with intervals", "every two", overall, _name_pair
     )
     caption = "Paired differences of pass rates, all cases"
-    table = _differences_table(caption, overall, "first − second", names)
-    yield collapsed_if_long(table)
+    yield collapsed_if_long(_differences_table(caption, overall, "first − second", _name_pair))
 
 
-def _row_label(what: str) -> str:
+def _name_pair(comparison: Comparison) -> str:
+    return f"{comparison.one} − {comparison.other}"
+
+
+def _name_group(comparison: Comparison) -> str:
+    what = comparison.what
     return "all cases" if what == OVERALL else what.removeprefix(BY_GROUP)
 
 
@@ -120,8 +124,7 @@ def _pair_blocks(title: str, comparisons: Sequence[Comparison], *, drawn: bool) 
         yield collapsed(_differences_table("The same by group", rates[1:]))
     else:
         if drawn:
-            names = [_row_label(comparison.what) for comparison in rates]
-            yield from _forest("Differences of pass rates, with intervals", title, names, rates)
+            yield from _forest("Differences of pass rates, with intervals", title, rates)
         yield collapsed_if_long(_differences_table("Paired differences of pass rates", rates))
     if scores := [comparison for comparison in comparisons if comparison not in rates]:
         table = _differences_table("Paired differences of scores", scores, "score")
@@ -137,14 +140,17 @@ def _are_small(groups: Sequence[Comparison]) -> bool:
 
 
 def _forest(
-    caption: str, whose: str, names: Sequence[str], compared: Sequence[Comparison]
+    caption: str,
+    whose: str,
+    comparisons: Sequence[Comparison],
+    name: Callable[[Comparison], str] = _name_group,
 ) -> Iterator[Figure]:
     rows = [
         charts.PlottedDifference(
-            name, paired.difference, paired.interval.low, paired.interval.high,
+            name(comparison), paired.difference, paired.interval.low, paired.interval.high,
             _signed(paired.difference, share=True),
         )
-        for name, comparison in zip(names, compared, strict=True)
+        for comparison in comparisons
         if (paired := comparison.paired).interval is not None
     ]  # fmt: skip
     if 1 < len(rows) <= MOST_ROWS_DRAWN:
@@ -157,15 +163,15 @@ def _differences_table(
     caption: str,
     comparisons: Sequence[Comparison],
     what: str = "group",
-    names: Sequence[str] | None = None,
+    name: Callable[[Comparison], str] = _name_group,
 ) -> Table:
-    """A row for each comparison, named by `names`, else by group or score; `what` heads these."""
+    """A row for each comparison, named by group or score, or by `name`; `what` heads the names."""
     table = Table(
         caption,
         (
             TableColumn(what, "name"),
             TableColumn("pairs"),
-            TableColumn("clusters"),
+            CLUSTERS,
             TableColumn("only first passed"),
             TableColumn("only second passed"),
             TableColumn("difference"),
@@ -173,14 +179,7 @@ def _differences_table(
             TableColumn("adjusted p"),
             TableColumn("smallest effect"),
         ),
-        tuple(
-            (name, *_difference_cells(comparison))
-            for name, comparison in zip(
-                names or [_row_label(comparison.what) for comparison in comparisons],
-                comparisons,
-                strict=True,
-            )
-        ),
+        tuple((name(compared), *_difference_cells(compared)) for compared in comparisons),
     )
     return without_empty_columns(table)
 
