@@ -6,6 +6,7 @@ import re
 from itertools import pairwise
 from pathlib import Path
 from string import Formatter
+from typing import get_args
 
 import orjson
 
@@ -18,6 +19,7 @@ from failproof_es.events import (
     Event,
     OperationEvent,
     RunEvent,
+    RunStatus,
     topics,
 )
 from failproof_es.events.line import MADE, line_of
@@ -138,6 +140,9 @@ def test_what_a_view_makes_of_the_last_event_is_how_the_run_stands() -> None:
     text = (ROOT / "failproof_es/store/views/test_runs.sql").read_text("utf-8")
     told = dict(re.findall(r"WHEN '(Run\w+)' THEN '(\w+)'", text))
     assert told == {name: status for name, status in RUN_STATUS.items() if status != "running"}
+    schema = ROOT / "failproof_es/dialects/shipped/promptguard/test_run.schema.json"
+    shown = orjson.loads(schema.read_bytes())["properties"]["status"]["enum"]
+    assert shown == list(get_args(RunStatus)), "the view's documents follow this schema"
 
 
 def test_no_module_lists_topics_beside_the_declarations() -> None:
