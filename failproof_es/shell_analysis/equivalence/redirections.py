@@ -24,7 +24,10 @@ Node = dict[str, Any]
 
 STANDARD_OUTPUT = 1
 _READING = {"<", "<>", "<<", "<<-", "<<<"}
-_BOTH: Node = {"Op": ">&", "N": {"Value": "2"}, "Word": {"Parts": [{"Type": "Lit", "Value": "1"}]}}
+ALSO_STANDARD_ERROR: Node = {
+    "Op": ">&", "N": {"Value": "2"}, "Word": {"Parts": [{"Type": "Lit", "Value": "1"}]},
+}  # fmt: skip
+"""The node of the `2>&1` that `|&` adds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +39,6 @@ class Redirections:
 
     form: tuple[Form, ...]
     redirects_output: bool
-
-
-def also_standard_error() -> Node:
-    """The node of the `2>&1` that `|&` adds."""
-    return _BOTH
 
 
 def normal_redirections(nodes: Sequence[Node], reader: WordReader) -> Redirections:

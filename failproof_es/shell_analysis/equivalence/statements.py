@@ -14,7 +14,7 @@ from typing import Any
 from failproof_es.shell_analysis.equivalence.grouping import normalize_grouping
 from failproof_es.shell_analysis.equivalence.pipelines import merge_stages
 from failproof_es.shell_analysis.equivalence.redirections import (
-    also_standard_error,
+    ALSO_STANDARD_ERROR,
     normal_redirections,
 )
 from failproof_es.shell_analysis.equivalence.word_reader import WordReader
@@ -139,7 +139,7 @@ class Statements:
         nodes: list[Node] = []
         for operator, stage in _flatten_pipeline(node):
             if operator == "|&":
-                stage = stage | {"Redirs": [*(stage.get("Redirs") or []), also_standard_error()]}
+                stage = stage | {"Redirs": [*(stage.get("Redirs") or []), ALSO_STANDARD_ERROR]}
             nodes.append(stage)
         forms = [self._piped().statement(stage) for stage in nodes[:-1]]
         return merge_stages((*forms, self.statement(nodes[-1])))

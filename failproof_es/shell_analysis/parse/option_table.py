@@ -13,6 +13,11 @@ from typing import Any, Literal
 Argument = Literal["none", "required", "optional"]
 
 
+_AS_WRITTEN = frozenset({"permutes", "number_place", "attached", "operands", "default", "command"})
+_SETS_OF_OPTIONS = ("shows", "any_order", "counts", "last_value", "signals")
+"""Keys of `utilities.toml` that are fields of `Utility`: as they are, and as canonical names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Name:
     """One name of an option: the canonical name of the option, and whether it takes a value."""
@@ -127,26 +132,18 @@ def _utility(help_options: dict[str, str], entry: dict[str, Any]) -> Utility:
         _key(*spelled(spelling)): tuple(map(spelled, instead))
         for spelling, instead in entry.get("means", {}).items()
     }
+    further: dict[str, Any] = {key: options(key) for key in _SETS_OF_OPTIONS}
+    further |= {key: entry[key] for key in _AS_WRITTEN & entry.keys()}
     return Utility(
         names=names,
         free=entry.get("order") == "free",
-        permutes=entry.get("permutes", True),
-        number_place=entry.get("number_place", "any"),
-        attached=entry.get("attached", True),
         number=option(entry["number"]) if "number" in entry else None,
         script=tuple(map(option, entry.get("script", ()))),
-        operands=entry.get("operands"),
-        shows=options("shows"),
-        default=entry.get("default"),
-        command=entry.get("command"),
         last=groups("last"),
         groups=groups("ordered") + groups("last"),
-        any_order=options("any_order"),
-        counts=options("counts"),
-        last_value=options("last_value"),
-        signals=options("signals"),
         defaults={option(name): value for name, value in entry.get("defaults", {}).items()},
         means=means,
+        **further,
     )
 
 

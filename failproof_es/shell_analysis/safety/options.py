@@ -115,7 +115,10 @@ def parse_options(syntax: Syntax, arguments: tuple[str, ...]) -> ParsedOptions:
             options.append(("-", word[1:]))
         elif word.startswith("-") and len(word) > 1:
             try:
-                options += _read_options(syntax, word, pending)
+                if word.startswith("--"):
+                    options.append(_read_long_option(syntax, word, pending))
+                else:
+                    options += _read_bundle(syntax, word, pending)
             except _Unknown:
                 unread = tuple(pending)
                 break
@@ -156,12 +159,6 @@ def _after_dashes(
     ):
         operands.append(rest.pop(0))
     return rest[1:] if rest[:1] == ["--"] and syntax.unknown == "stop" else rest
-
-
-def _read_options(syntax: Syntax, word: str, pending: list[str]) -> list[tuple[str, str | None]]:
-    if word.startswith("--"):
-        return [_read_long_option(syntax, word, pending)]
-    return _read_bundle(syntax, word, pending)
 
 
 def _read_bundle(syntax: Syntax, word: str, pending: list[str]) -> list[tuple[str, str | None]]:

@@ -41,7 +41,7 @@ class NamedObject:
     @property
     def names(self) -> frozenset[str]:
         """The object's keys in lower case."""
-        return frozenset(_name(key) for key, _ in self.pairs)
+        return frozenset(key.strip().lower() for key, _ in self.pairs)
 
 
 def poses(names: Set[str]) -> bool:
@@ -134,7 +134,3 @@ def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             merged.append((start, end))
     return merged
-
-
-def _name(key: str) -> str:
-    return key.strip().lower()

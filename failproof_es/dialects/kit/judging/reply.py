@@ -60,10 +60,7 @@ def read_verdicts(
     record = _Record.of(items, transcript, tools)
     item_verdicts = [_read_item(item, answered.get(item.key, []), record) for item in items]
     if all(item_verdict["void"] for item_verdict in item_verdicts):
-        reasons = "; ".join(
-            f"{item_verdict['item']}: {item_verdict['void']}" for item_verdict in item_verdicts
-        )
-        return None, f"{NOTHING_DECIDED}: {reasons}"
+        return None, f"{NOTHING_DECIDED}: {_describe_void(item_verdicts)}"
     return {"items": item_verdicts}, None
 
 
@@ -72,12 +69,16 @@ def void_items(verdict: Mapping[str, Any]) -> str | None:
 
     `verdict` is the result of `read_verdicts`.
     """
-    void = [
+    void = _describe_void(verdict["items"])
+    return f"void_items: {void}" if void else None
+
+
+def _describe_void(item_verdicts: Sequence[Mapping[str, Any]]) -> str:
+    return "; ".join(
         f"{item_verdict['item']}: {item_verdict['void']}"
-        for item_verdict in verdict["items"]
+        for item_verdict in item_verdicts
         if item_verdict["void"]
-    ]
-    return f"void_items: {'; '.join(void)}" if void else None
+    )
 
 
 def _answers_by_item(document: Pairs, items: Sequence[Item]) -> dict[str, list[Any]]:

@@ -20,7 +20,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\]?[^\]\n]*\])+/")
-_OPERATORS_BEFORE_A_REGEX = {*"({,;!&|~<>=?:+-*%^\n", "&&", "||", "!~", "==", "!="}
+_BEFORE_A_REGEX = {*"({},;!&|~<>=?:+-*%^\n", "&&", "||", "!~", "==", "!="}
 
 
 def normal_awk(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
@@ -81,18 +81,11 @@ def _tokens(text: str) -> list[str] | None:
         before = tokens[-1] if tokens else "\n"
         if text[at] == "#":
             return None
-        if text[at] == "/":
-            token = (
-                _REGEX.match(text, at)
-                if before in _OPERATORS_BEFORE_A_REGEX or before == "}"
-                else None
-            )
-            if token is None:
-                return None
-        else:
-            token = _TOKEN.match(text, at)
-            if token is None:
-                return None
+        if text[at] == "/" and before not in _BEFORE_A_REGEX:
+            return None
+        token = (_REGEX if text[at] == "/" else _TOKEN).match(text, at)
+        if token is None:
+            return None
         tokens.append(token[0])
         at = token.end()
     return tokens

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from failproof_es.shell_analysis.equivalence.arguments import UnreadableArguments
 from failproof_es.shell_analysis.equivalence.statements import Statements
@@ -88,19 +88,19 @@ class _Parser:
         text = self._words[0].text
         return _SYNONYMS.get(text, text) if text is not None else ""
 
-    def _comma(self) -> Form:
-        forms = [self._or()]
-        while self._peek() == ",":
+    def _separated(self, sign: str, operand: Callable[[], Form]) -> list[Form]:
+        forms = [operand()]
+        while self._peek() == sign:
             self._take_word()
-            forms.append(self._or())
+            forms.append(operand())
+        return forms
+
+    def _comma(self) -> Form:
+        forms = self._separated(",", self._or)
         return forms[0] if len(forms) == 1 else (",", *forms)
 
     def _or(self) -> Form:
-        forms = [self._and()]
-        while self._peek() == "-o":
-            self._take_word()
-            forms.append(self._and())
-        return _or(forms)
+        return _or(self._separated("-o", self._and))
 
     def _and(self) -> Form:
         forms = [self._factor()]

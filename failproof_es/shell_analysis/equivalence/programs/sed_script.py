@@ -101,14 +101,13 @@ class _Script:
             return (name,)
         if name in _ALONE:
             return self._require_end((name,))
-        if name in "qQlL":
+        if name in "qQlL:btTrRwWaic":
             self._match(r"[ \t]*")
+        if name in "qQlL":
             return self._require_end((name, self._match(r"[0-9]+") or ""))
         if name in ":btT":
-            self._match(r"[ \t]*")
             return self._require_end((name, self._label()))
         if name in "rRwW":
-            self._match(r"[ \t]*")
             return (name, self._match(r"[^\n]*"))
         if name in "aic":
             return (name, self._inserted_text())
@@ -135,7 +134,6 @@ class _Script:
     def _inserted_text(self) -> str:
         """The text of `a`, `i` or `c` on the command's line. Raises `_Unusual` for any other
         notation."""
-        self._match(r"[ \t]*")
         text = self._match(r"[^\n]*") or ""
         if not text or "\\" in text:
             raise _Unusual
