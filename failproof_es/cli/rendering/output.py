@@ -116,6 +116,11 @@ class Column:
     is_text: bool = False
     is_spare: bool = False
 
+    @property
+    def may_fold(self) -> bool:
+        """Whether its values are printed below their rows in a table that is too wide."""
+        return self.folds or self.is_text
+
 
 def columns_of_keys(*keys: str, right: bool = False, folds: bool = False) -> tuple[Column, ...]:
     """Columns with these keys, each with its key as the heading: `awaiting_review` in two words."""
@@ -183,6 +188,9 @@ def print_table(
             [shortened(cell(row.get(column.key)), LONGEST_CELL) for column in columns]
             for row in page
         ]
+        grid = _Grid(columns, cells)
+        if not grid.fits(console):
+            grid = grid.only(lambda column: not column.is_spare)
         texts = [
             [(label, text if below.whole_texts else _shorten(text)) for label, text in details(row)]
             if details
@@ -191,20 +199,31 @@ def print_table(
         ]
         if heading:
             console.print(Text(heading))
-        _print_page(console, *_without_spare(console, columns, cells), texts, below.most_phrases)
+        _print_page(console, grid, texts, below.most_phrases)
         page = list(islice(remaining, TABLE_ROWS))
         if not page:
             return
 
 
-def _without_spare(
-    console: Console, columns: Sequence[Column], cells: Sequence[list[str]]
-) -> tuple[Sequence[Column], Sequence[list[str]]]:
-    """The columns and their cells, without spare columns if the table is too wide with them."""
-    if natural_width(columns, cells) <= console.width:
-        return columns, cells
-    kept = [at for at, column in enumerate(columns) if not column.is_spare]
-    return [columns[at] for at in kept], [[row[at] for at in kept] for row in cells]
+class _Grid(NamedTuple):
+    """The columns of a table, and the cells of its rows."""
+
+    columns: Sequence[Column]
+    cells: Sequence[Sequence[str]]
+
+    def fits(self, console: Console) -> bool:
+        """Whether every text fits on one line of the table."""
+        return natural_width(self.columns, self.cells) <= console.width
+
+    def layout(self, console: Console) -> tuple[int, list[int]] | None:
+        """The padding of the columns, and the width of each; `None` if they do not fit."""
+        return fitting_layout(self.columns, self.cells, console.width)
+
+    def only(self, is_kept: Callable[[Column], bool]) -> _Grid:
+        """The columns that are kept."""
+        kept = [at for at, column in enumerate(self.columns) if is_kept(column)]
+        columns = [self.columns[at] for at in kept]
+        return _Grid(columns, [[row[at] for at in kept] for row in self.cells])
 
 
 class _Below(NamedTuple):
@@ -216,37 +235,29 @@ class _Below(NamedTuple):
 
 def _print_page(
     console: Console,
-    columns: Sequence[Column],
-    cells: Sequence[list[str]],
+    grid: _Grid,
     texts: Sequence[Sequence[tuple[str, str]]],
     most_phrases: int | None,
 ) -> None:
     """Print rows in the widest form that fits, `texts` below each."""
-    folded = [at for at, column in enumerate(columns) if column.folds or column.is_text]
-    if not folded or natural_width(columns, cells) <= console.width:
-        folded = []
-    if folded or any(texts):
-        kept = [at for at in range(len(columns)) if at not in folded]
-        kept_columns = [columns[at] for at in kept]
-        kept_cells = [[row[at] for at in kept] for row in cells]
-        if (layout := fitting_layout(kept_columns, kept_cells, console.width)) is not None:
-            below = [
-                _part_below([(columns[at], row[at]) for at in folded], own)
-                for row, own in zip(cells, texts, strict=True)
-            ]
-            _print_folded(console, kept_columns, kept_cells, below, layout, most_phrases)
-            return
-    if (layout := fitting_layout(columns, cells, console.width)) is None:
-        _print_records(console, columns, cells, texts)
-        return
-    padding, widths = layout
-    console.print(_table(columns, cells, widths, padding))
+    folds = not grid.fits(console)
+    kept = grid.only(lambda column: not (folds and column.may_fold))
+    folded = grid.only(lambda column: folds and column.may_fold)
+    if (folded.columns or any(texts)) and (layout := kept.layout(console)) is not None:
+        below = [
+            _part_below(list(zip(folded.columns, row, strict=True)), own)
+            for row, own in zip(folded.cells, texts, strict=True)
+        ]
+        _print_folded(console, kept, below, layout, most_phrases)
+    elif (layout := grid.layout(console)) is not None:
+        console.print(_table(grid, layout))
+    else:
+        _print_records(console, grid, texts)
 
 
 def _print_folded(
     console: Console,
-    columns: Sequence[Column],
-    cells: Sequence[Sequence[str]],
+    grid: _Grid,
     below: Sequence[_Below],
     layout: tuple[int, list[int]],
     most_phrases: int | None,
@@ -254,10 +265,10 @@ def _print_folded(
     """Print each row with the part `below` it, as `BelowRows` says."""
     padding, widths = layout
     indent = min(widths[0] + 3 * padding + 2, _DEEPEST_INDENT)
-    heading = _table(columns, [], widths, padding, edge=False)
+    heading = _table(_Grid(grid.columns, []), layout, edge=False)
     console.print(Padding(heading, (0, 0, 0, 1)))
-    for row, (phrases, texts) in zip(cells, below, strict=True):
-        line = _table(columns, [row], widths, padding, edge=False)
+    for row, (phrases, texts) in zip(grid.cells, below, strict=True):
+        line = _table(_Grid(grid.columns, [row]), layout, edge=False)
         line.show_header = False
         console.print(Padding(line, (0, 0, 0, 1)))
         for phrase in _phrase_lines(phrases, console.width - indent, most_phrases):
@@ -303,31 +314,22 @@ def _shorten(text: str) -> str:
     return "\n".join(shown[:_MOST_LINES_BELOW] + more)
 
 
-def _table(
-    columns: Sequence[Column],
-    cells: Sequence[Sequence[str]],
-    widths: Sequence[int],
-    padding: int,
-    *,
-    edge: bool = True,
-) -> Table:
+def _table(grid: _Grid, layout: tuple[int, list[int]], *, edge: bool = True) -> Table:
+    padding, widths = layout
     table = Table(box=box.SIMPLE_HEAD, padding=(0, padding), show_edge=edge)
-    for column, width in zip(columns, widths, strict=True):
+    for column, width in zip(grid.columns, widths, strict=True):
         justify: Literal["left", "right"] = "right" if column.right else "left"
         table.add_column(column.heading, justify=justify, overflow="fold", width=width)
-    for row in cells:
+    for row in grid.cells:
         table.add_row(*map(Text, row))
     return table
 
 
 def _print_records(
-    console: Console,
-    columns: Sequence[Column],
-    cells: Sequence[Sequence[str]],
-    texts: Sequence[Sequence[tuple[str, str]]],
+    console: Console, grid: _Grid, texts: Sequence[Sequence[tuple[str, str]]]
 ) -> None:
-    for row, own in zip(cells, texts, strict=True):
-        headed_cells = zip((column.heading for column in columns), row, strict=True)
+    for row, own in zip(grid.cells, texts, strict=True):
+        headed_cells = zip((column.heading for column in grid.columns), row, strict=True)
         console.print(_labelled_texts([*(pair for pair in headed_cells if pair[1]), *own]))
         console.print()
 
