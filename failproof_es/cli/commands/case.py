@@ -17,6 +17,7 @@ from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import (
     Column,
     Format,
+    columns_of_keys,
     format_option,
     print_rows,
     print_table,
@@ -45,15 +46,14 @@ from failproof_es.support.class_words import class_word
 from failproof_es.support.document import json_name
 
 _LIMIT = 20
-_LONGEST_QUESTION = 300
+_LONGEST_LINE = 300
 _JUDGE_WIDTH = 200
 """Characters of a judge's reply that the table shows at most."""
 _COLUMNS = (
     Column("run", "run_number", right=True),
     Column("when", "when"),
     Column("model", "model_key"),
-    Column("class", "class"),
-    Column("result", "result"),
+    *columns_of_keys("class", "result"),
     Column("score", "accuracy", right=True),
     Column("why", "why", is_text=True),
     Column("answer", "answer", is_text=True),
@@ -166,35 +166,32 @@ def _say_whole_answers(run_number: int, case: Case) -> None:
 
 
 def _question(record: CaseRecord) -> str:
-    """The user's turns of the case as one line."""
-    return shortened(one_line(" / ".join(record.case.questions)), _LONGEST_QUESTION)
+    """The user's turns of the case."""
+    return " / ".join(record.case.questions)
 
 
 def _system(record: CaseRecord) -> str:
-    """The system turns of the case as one line; empty without any."""
-    turns = (turn.content for turn in record.case.turns if turn.role == "system")
-    return shortened(one_line(" / ".join(turns)), _LONGEST_QUESTION)
+    """The system turns of the case; empty without any."""
+    return " / ".join(turn.content for turn in record.case.turns if turn.role == "system")
 
 
 def _expected(record: CaseRecord) -> str:
-    """The expectation of the case as one line of JSON; empty if it has none."""
+    """The expectation of the case as JSON; empty if it has none."""
     expectation = record.case.expectation
-    if not expectation:
-        return ""
-    return shortened(one_line(json.dumps(expectation, ensure_ascii=False)), _LONGEST_QUESTION)
+    return json.dumps(expectation, ensure_ascii=False) if expectation else ""
 
 
 def _say_once(label: str, texts: Iterable[str]) -> int:
-    """Print each different text, and return how many there are."""
+    """Print each different text on one line, shortened, and return how many there are."""
     different = dict.fromkeys(texts)
     for text in different:
-        click.echo(f"{label}: {text}")
+        click.echo(f"{label}: {shortened(one_line(text), _LONGEST_LINE)}")
     return len(different)
 
 
 def _graders(record: CaseRecord) -> str:
     graders = record.outcome.graded_by.items()
-    return one_line(", ".join(f"{name} {version}" for name, version in graders)) or "nothing"
+    return ", ".join(f"{name} {version}" for name, version in graders) or "nothing"
 
 
 def _details(row: dict[str, Any]) -> list[tuple[str, str]]:

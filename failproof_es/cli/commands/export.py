@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -278,16 +279,13 @@ class _DialectShape:
         for collection, statement in self.export.collections.items():
             lines = documents(runs[0].connection, statement, ids, prompts)
             name = PurePosixPath(f"{export.prefix}_{collection}.jsonl")
-            yield ExportedFile(name, collection, Pieces(_counting(lines)))
+            yield ExportedFile(name, collection, Pieces(partial(_counted, lines)))
 
 
-def _counting(lines: Iterator[bytes]) -> Any:
-    def make(pieces: Pieces) -> Iterator[bytes]:
-        for line in lines:
-            pieces.rows += 1
-            yield line
-
-    return make
+def _counted(lines: Iterator[bytes], pieces: Pieces) -> Iterator[bytes]:
+    for line in lines:
+        pieces.rows += 1
+        yield line
 
 
 def _planned_prompts(run: RecordedRun) -> Iterator[UUID]:
