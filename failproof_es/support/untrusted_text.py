@@ -43,7 +43,7 @@ _UNSAFE_RANGES = (
 )
 _CLASS = "".join(f"{chr(first)}-{chr(last)}" for first, last in _UNSAFE_RANGES)
 _UNSAFE = re.compile(f"[{_CLASS}]")
-UNSAFE_IN_LINES = re.compile(f"(?![\n\t])[{_CLASS}]")
+_UNSAFE_IN_LINES = re.compile(f"(?![\n\t])[{_CLASS}]")
 """Every unsafe character but line feeds and tabs."""
 
 _WHITESPACE = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -56,7 +56,7 @@ def one_line(text: object) -> str:
 
 def lines(text: object) -> str:
     """`text` for a block of its own: unsafe characters but line feeds and tabs become escapes."""
-    return UNSAFE_IN_LINES.sub(_escape, str(text))
+    return _UNSAFE_IN_LINES.sub(_escape, str(text))
 
 
 def marked_lines(text: object) -> Iterator[tuple[str, bool]]:
@@ -67,7 +67,7 @@ def marked_lines(text: object) -> Iterator[tuple[str, bool]]:
     """
     whole = str(text)
     end = 0
-    for match in UNSAFE_IN_LINES.finditer(whole):
+    for match in _UNSAFE_IN_LINES.finditer(whole):
         if match.start() > end:
             yield whole[end : match.start()], False
         yield _escape(match), True
@@ -103,3 +103,17 @@ def _escape(match: re.Match[str]) -> str:
     if code <= 0xFF:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def json_text(document: str) -> str:
+    """An equivalent JSON document that is safe to show.
+
+    Outside its strings JSON has no unsafe character but white space, so each one can become the
+    `\\uXXXX` that JSON itself allows.
+    """
+    return _UNSAFE_IN_LINES.sub(_json_escape, document)
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))

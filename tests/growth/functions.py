@@ -49,7 +49,6 @@ MODULES = (
     "failproof_es.support.normal_form",
     "failproof_es.support.text_differences",
     "failproof_es.support.untrusted_text",
-    "failproof_es.cli.rendering.sanitise",
     "failproof_es.console.texts",
 )
 """With all that is in them. The dialects' own methods are in `tests.growth.dialects`."""

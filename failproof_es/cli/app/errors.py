@@ -13,7 +13,6 @@ import psycopg
 
 from failproof_es.cli.entry import INTERRUPTED
 from failproof_es.cli.rendering.output import say
-from failproof_es.cli.rendering.sanitise import lines, one_line
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.ledger.errors import NotSigned
@@ -22,6 +21,7 @@ from failproof_es.store.errors import JournalError, ReadOnlyLog, UnreadableEvent
 from failproof_es.store.outage import LogUnavailable, server_answered
 from failproof_es.store.url_redaction import redact_message
 from failproof_es.store.writing.lease import RunBusy
+from failproof_es.support.untrusted_text import lines, one_line
 
 _RUN = "failproof_es_run"
 

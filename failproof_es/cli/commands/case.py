@@ -24,7 +24,6 @@ from failproof_es.cli.rendering.output import (
     say,
 )
 from failproof_es.cli.rendering.result_texts import first_line, partial_pass
-from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.case import Case
 from failproof_es.core.people import describe_outcome
 from failproof_es.events import Reviewed
@@ -44,6 +43,7 @@ from failproof_es.reading.recorded_run import reader_for
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support.class_words import class_word
 from failproof_es.support.document import json_name
+from failproof_es.support.untrusted_text import one_line, shortened
 
 _LIMIT = 20
 _LONGEST_LINE = 300

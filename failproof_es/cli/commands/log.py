@@ -19,7 +19,6 @@ from failproof_es.cli.app.next_page import say_next_page
 from failproof_es.cli.app.option_values import moment_argument
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import Format, format_option
-from failproof_es.cli.rendering.sanitise import json_text, one_line, shortened
 from failproof_es.events import EVENTS
 from failproof_es.events.line import line_of
 from failproof_es.reading.case_names import CaseNames
@@ -30,6 +29,7 @@ from failproof_es.store.reading.reader import (
     max_position,
     resolve_run,
 )
+from failproof_es.support.untrusted_text import json_text, one_line, shortened
 
 _FOLLOW_EVERY_S = 0.5
 _SUMMARY_WIDTH = 96

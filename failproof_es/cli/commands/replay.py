@@ -21,7 +21,6 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
-from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.engine.history import read_run
 from failproof_es.engine.replays.replay import ReplayDifference, ReplayReport
 from failproof_es.engine.replays.replay import replay as replay_run
@@ -29,6 +28,7 @@ from failproof_es.engine.required_plugins import other_versions
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.support.plurals import plural
+from failproof_es.support.untrusted_text import one_line, shortened
 
 _MOST_LISTED = 100
 _VALUE_WIDTH = 48

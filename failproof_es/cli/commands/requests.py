@@ -15,7 +15,6 @@ from failproof_es.cli.app.option_values import moment_argument
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import Format, format_option, moment, print_json, say
 from failproof_es.cli.rendering.request_lines import body_lines
-from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.core.request_body import RequestBodies, SentBody
 from failproof_es.engine.history import UNREADABLE, stored_case
 from failproof_es.events import Event, RequestSent
@@ -29,6 +28,7 @@ from failproof_es.store.reading.reader import (
     resolve_run,
 )
 from failproof_es.support.timestamps import utc_text
+from failproof_es.support.untrusted_text import one_line
 
 _MOST_STREAMS = 500
 """Number of evaluations whose last bodies are held."""

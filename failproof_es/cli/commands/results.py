@@ -46,7 +46,6 @@ from failproof_es.cli.rendering.result_columns import (
 from failproof_es.cli.rendering.result_pages import PlanPage, results_of
 from failproof_es.cli.rendering.result_rows import result_rows, rows_of, run_shape_of, shape_of
 from failproof_es.cli.rendering.result_texts import describe_unfinished, describe_why, first_line
-from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import describe_shortfall
 from failproof_es.dialects.protocol import RunShape
@@ -60,6 +59,7 @@ from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.reading.result_conditions import CHOICES, Conditions
 from failproof_es.support.class_words import class_named
 from failproof_es.support.plurals import plural
+from failproof_es.support.untrusted_text import one_line, shortened
 
 QUESTION_WIDTH = 40
 

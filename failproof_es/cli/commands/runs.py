@@ -23,7 +23,6 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
-from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.engine.related_runs.attempts import GATES
 from failproof_es.engine.workers.presence import list_holders, undriven_runs
 from failproof_es.reading.listed_runs import ListedRun, list_runs
@@ -32,6 +31,7 @@ from failproof_es.reading.result_reader import RunFilter
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support.percentages import percent, percent_range
 from failproof_es.support.plurals import plural
+from failproof_es.support.untrusted_text import one_line
 
 _LIMIT = 20
 """The number of runs that are printed without --limit."""

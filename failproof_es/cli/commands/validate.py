@@ -20,7 +20,6 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
-from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.starting.permitting import not_permitted, permitted
 from failproof_es.cli.starting.selection_options import selection_options
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
@@ -40,6 +39,7 @@ from failproof_es.problems import Problem
 from failproof_es.reading.cases_by_result import with_cases_by_result
 from failproof_es.store.store import Store
 from failproof_es.support.plurals import plural
+from failproof_es.support.untrusted_text import one_line
 
 _COLUMNS = (
     Column("model", "key"),

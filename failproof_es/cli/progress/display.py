@@ -23,7 +23,7 @@ from failproof_es.cli.progress.text import (
     judges_line,
     phrases,
 )
-from failproof_es.cli.rendering.sanitise import one_line, shortened
+from failproof_es.support.untrusted_text import one_line, shortened
 
 LINE_EVERY_S = 10.0
 SAMPLE_EVERY_S = 1.0

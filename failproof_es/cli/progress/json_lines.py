@@ -10,8 +10,8 @@ import orjson
 
 from failproof_es.cli.progress.model_progress import ModelProgressState, RateLimit
 from failproof_es.cli.progress.state import ProgressState
-from failproof_es.cli.rendering.sanitise import json_text
 from failproof_es.core.costs import Spent
+from failproof_es.support.untrusted_text import json_text
 
 ERROR_GROUPS = 20
 """Most error groups in a line, most frequent first: lines should stay short."""

@@ -22,7 +22,7 @@ from failproof_es.cli.progress.text import (
     percent_done,
     phrases,
 )
-from failproof_es.cli.rendering.sanitise import one_line
+from failproof_es.support.untrusted_text import one_line
 
 REPAINTS_PER_SECOND = 4
 TOTAL = "total"

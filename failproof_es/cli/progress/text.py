@@ -6,9 +6,9 @@ import math
 
 from failproof_es.cli.progress.model_progress import ModelProgressState, RateLimit
 from failproof_es.cli.progress.state import Phase, ProgressState
-from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.spend import spent_text
 from failproof_es.support.percentages import percent
+from failproof_es.support.untrusted_text import one_line, shortened
 
 LONGEST_NAME = 60
 _LONGEST_ERROR = 160

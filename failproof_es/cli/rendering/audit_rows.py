@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.engine.history import UNREADABLE, stored_case
 from failproof_es.events import RunStarted
 from failproof_es.events.line import line_of
 from failproof_es.store.reading.reader import Connection, read_event, read_streams
+from failproof_es.support.untrusted_text import one_line, shortened
 from projections.audit_trail import AuditRecord
 
 _WIDTH = 100

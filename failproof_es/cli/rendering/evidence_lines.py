@@ -15,7 +15,6 @@ from pydantic import ValidationError
 
 from failproof_es.catalogue.wording import describe_model
 from failproof_es.cli.rendering.request_lines import body_lines, field, told
-from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.core.case import names_of_case, review_id
 from failproof_es.core.request_body import RequestBodies
 from failproof_es.events import RUN_ENDINGS, ModelSnapshot, RequestSent
@@ -26,6 +25,7 @@ from failproof_es.ledger.state import read_state
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import UnreadableState
 from failproof_es.store.mapper import decode
+from failproof_es.support.untrusted_text import one_line
 
 SHOWN: Mapping[str, tuple[str, ...]] = {
     "RequestSent": ("judge", "turn", "attempt", "model", "endpoint"),

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from rich.cells import cell_len
 
-from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.cli.rendering.wrapping import with_end_cut
 from failproof_es.dialects.expectations import unmet_beside_answer
 from failproof_es.reading.failure_reasons import FailureReasons
 from failproof_es.reading.recorded_run import PlannedOutcome
 from failproof_es.support.plurals import plural
+from failproof_es.support.untrusted_text import one_line, shortened
 
 _WIDTH = 80
 _NAME_WIDTH = 50

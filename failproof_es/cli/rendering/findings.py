@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.dialects.fixed_outcomes import FIXED_OUTCOME
 from failproof_es.events import RunValidated
 from failproof_es.support.plurals import plural
+from failproof_es.support.untrusted_text import one_line
 
 
 def finding_lines(validation: RunValidated) -> Iterator[str]:

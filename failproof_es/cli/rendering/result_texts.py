@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.case import PARTLY_IMPORTED, Case
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.reading.recorded_run import PlannedOutcome
+from failproof_es.support.untrusted_text import one_line, shortened
 
 ANSWER_WIDTH = 60
 WHY_WIDTH = 100

@@ -10,12 +10,12 @@ import click
 
 from failproof_es.catalogue.wording import judge_named
 from failproof_es.cli.rendering.output import Format, print_json, say
-from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.engine.reviews.disputed_items import DisputedItem, disputed_items
 from failproof_es.engine.reviews.people import finished_evaluations
 from failproof_es.events.line import describe_verdict
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.support.plurals import plural
+from failproof_es.support.untrusted_text import one_line
 
 
 @dataclass

@@ -11,7 +11,6 @@ from typing import TypeVar
 
 import click
 
-from failproof_es.cli.rendering.sanitise import lines, one_line
 from failproof_es.cli.reviewing.answers import (
     OUTCOMES,
     SEVERITIES,
@@ -31,6 +30,7 @@ from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.reviews.conversation import ConversationTurn, conversation
 from failproof_es.engine.reviews.people import ReviewedEvaluation, ReviewInput
 from failproof_es.events import ReviewedItem, ReviewVerdict
+from failproof_es.support.untrusted_text import lines, one_line
 
 T = TypeVar("T")
 

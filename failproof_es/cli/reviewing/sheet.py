@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from failproof_es.cli.rendering.sanitise import lines, one_line
 from failproof_es.cli.reviewing.answers import (
     OUTCOMES,
     VERDICTS,
@@ -36,6 +35,7 @@ from failproof_es.events import Reviewed, ReviewedItem
 from failproof_es.events.line import describe_verdict
 from failproof_es.problems import Problems
 from failproof_es.support.spreadsheet import escaped, unescaped
+from failproof_es.support.untrusted_text import lines, one_line
 
 OVERALL = "overall"
 ENGINE = "engine"

@@ -8,7 +8,6 @@ import click
 
 from failproof_es.cli.app.process import at_a_terminal
 from failproof_es.cli.rendering.output import say
-from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.configuration.loading import configuration_from_resolved
 from failproof_es.core.run import Run
 from failproof_es.models.trust.permissions import (
@@ -26,6 +25,7 @@ from failproof_es.models.trust.remembered import (
     remember,
 )
 from failproof_es.problems import InvalidInput, Problem
+from failproof_es.support.untrusted_text import one_line
 
 
 def permitted(

@@ -32,12 +32,12 @@ from failproof_es.cli.rendering.output import (
     print_rows,
     say,
 )
-from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.engine.identity import current_host, current_user, process_label
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.at_head import catch_up_problem
 from failproof_es.store.reading.reader import Connection, resolve_run
 from failproof_es.store.store import Store
+from failproof_es.support.untrusted_text import one_line
 from projections.installed import names_of_others
 from projections.positions import read_positions
 

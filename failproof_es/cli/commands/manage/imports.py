@@ -16,7 +16,6 @@ from failproof_es.cli.commands.manage.recorded_runs import (
     say_not_mapped,
 )
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
-from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.engine.imported_cases import (
     CONFIGURATIONS,
     CaseImport,
@@ -26,6 +25,7 @@ from failproof_es.engine.imported_cases import (
 from failproof_es.importers.protocol import MOST_LISTED, Options
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.support.plurals import plural
+from failproof_es.support.untrusted_text import one_line
 
 
 @click.command("import", cls=CliCommand)

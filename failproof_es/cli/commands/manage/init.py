@@ -25,7 +25,6 @@ from failproof_es.cli.app.options import (
 from failproof_es.cli.app.process import at_a_terminal
 from failproof_es.cli.app.program import CliCommand
 from failproof_es.cli.rendering.output import say, write_file
-from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.configuration.gates_section import Gates
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.configuration.providers import PROVIDERS, rules_of
@@ -40,6 +39,7 @@ from failproof_es.engine.planning.new_project import (
 )
 from failproof_es.engine.planning.pipeline import CI, key_variables, pipeline_of
 from failproof_es.problems import InvalidInput, Problem, Problems
+from failproof_es.support.untrusted_text import one_line
 
 _DEFAULTS = {"name": "my-evaluation", "provider": "local", "suite": "failproof", "ci": "none"}
 

@@ -13,10 +13,10 @@ from failproof_es.cli.rendering.output import (
     print_rows,
     say,
 )
-from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.dialects import case_files, dialect_named
 from failproof_es.engine.planning.prompt_collections import collection_names, import_prompts
 from failproof_es.problems import InvalidInput
+from failproof_es.support.untrusted_text import one_line
 
 _COLUMNS = (*columns_of_keys("collection", "dialect"), *columns_of_keys("prompts", right=True))
 

@@ -13,13 +13,13 @@ from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.following import signed_and_followed
 from failproof_es.cli.app.program import session
 from failproof_es.cli.rendering.output import Format, print_json, say
-from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.run import imported_from
 from failproof_es.engine.imports.importing import ImportOutcome, import_run
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.recorded_runs.kinds import READERS
 from failproof_es.support import event_loop
 from failproof_es.support.plurals import plural
+from failproof_es.support.untrusted_text import one_line, shortened
 
 _MOST_LISTED = 20
 _LONGEST = 300

@@ -20,7 +20,6 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
-from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.case import Case
 from failproof_es.core.severity import severity_of
 from failproof_es.dialects import case_files, dialect_named, recognise_each, refuse_other_dialects
@@ -31,6 +30,7 @@ from failproof_es.engine.planning.case_warnings import CaseWarnings
 from failproof_es.problems import InvalidInput, Problems
 from failproof_es.support.atomic_file import describe_write_error
 from failproof_es.support.plurals import plural
+from failproof_es.support.untrusted_text import one_line, shortened
 
 _SUITES = (*columns_of_keys("dialect", "suite"), *columns_of_keys("cases", right=True))
 _CASES = columns_of_keys("id", "title", "category", "severity", "tags")

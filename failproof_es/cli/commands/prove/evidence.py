@@ -15,7 +15,6 @@ from failproof_es.cli.app.program import CliGroup, session
 from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.evidence_lines import BundledRun
 from failproof_es.cli.rendering.output import say
-from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.written_files import write_recorded
 from failproof_es.engine.replays.evidence import replay_bundle
 from failproof_es.ledger import bundle
@@ -25,6 +24,7 @@ from failproof_es.store import ledger
 from failproof_es.store.connecting import connect
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.support.plurals import plural
+from failproof_es.support.untrusted_text import one_line
 
 NEXT_STEP = {
     Missing.SEAL: "A run is sealed when it ends: `failproof-es resume` finishes it.",

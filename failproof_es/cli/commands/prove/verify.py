@@ -39,7 +39,6 @@ from failproof_es.cli.rendering.compared_rows import (
 )
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
 from failproof_es.cli.rendering.protection import print_missing_layers
-from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.ledger.bundle import LogProof
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.contents import EvidenceError, NotProvenYet
@@ -50,6 +49,7 @@ from failproof_es.store.ledger import Connection
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.schema.protection_layers import missing_layers
 from failproof_es.support.plurals import plural
+from failproof_es.support.untrusted_text import one_line
 from projections.log_comparison import RowComparison, compare_log, compare_run
 
 _RESULT_WORDS = {

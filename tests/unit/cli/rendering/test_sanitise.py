@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.cli.rendering.sanitise import json_text, lines, one_line, shortened
-from failproof_es.support.untrusted_text import marked_lines
+from failproof_es.support.untrusted_text import json_text, lines, marked_lines, one_line, shortened
 
 ANY_TEXT = st.text(alphabet=st.characters(codec=None, exclude_categories=()))
 UNSAFE_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}

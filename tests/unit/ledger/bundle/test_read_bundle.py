@@ -12,10 +12,10 @@ from uuid import UUID
 import pytest
 
 from failproof_es.cli.rendering.evidence_lines import BundledRun
-from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.core.case import Case, Turn, prompt_id
 from failproof_es.ledger import bundle
 from failproof_es.problems import InvalidInput
+from failproof_es.support.untrusted_text import one_line
 from tests.examples import stride
 from tests.unit.ledger.bundle.evidence_world import CASES, MODEL, RUN, WITNESS, World
 from tests.unit.ledger.bundle.forging import said
