@@ -147,9 +147,9 @@ def read_cursor(text: str, *kinds: Callable[[str], Any]) -> tuple[Any, ...]:
 
 
 def integer(text: str) -> int:
-    """A cursor's part for a column of integers. Raises `ValueError` beyond 64 bits."""
+    """A cursor's part for a position or a number. Raises `ValueError` out of its range."""
     number = int(text)
-    if not -(2**63) <= number < 2**63:
+    if not 0 <= number < 2**63:
         raise ValueError
     return number
 

@@ -348,16 +348,12 @@ def _cases(
 
 
 def _choices(request: PageRequest[CompareQuery], *compared: Run) -> tuple[RunChoice, ...]:
-    choices = newest_choices(request.connection, _MOST_CHOICES)
-    numbers = {choice.run_number for choice in choices}
-    older = {
-        run.started.run_number: RunChoice(
-            run.started.run_number, run.started.name, run.started.timestamp
-        )
-        for run in compared
-        if run.started.run_number not in numbers
-    }
-    return (*choices, *(older[number] for number in sorted(older, reverse=True)))
+    newest = newest_choices(request.connection, _MOST_CHOICES)
+    choices = {choice.run_number: choice for choice in newest}
+    for started in sorted((run.started for run in compared), key=lambda run: -run.run_number):
+        own = RunChoice(started.run_number, started.name, started.timestamp)
+        choices.setdefault(own.run_number, own)
+    return tuple(choices.values())
 
 
 def _id(run: Run) -> UUID:

@@ -129,6 +129,15 @@ class _EqualValues:
         return known
 
 
+_SHARED = ("run_id", "model_key", "class_", "reason", "model_answered")
+"""Fields that repeat the outcome, with values that many evaluations have."""
+_OF_EACH = (
+    *("evaluation_id", "prompt_id", "repetition", "passed", "retries"),
+    *("latency_ms", "first_token_ms", "tokens_per_second"),
+)
+"""The other fields that repeat the outcome."""
+
+
 def _observation(
     outcome: EvaluationOutcome,
     case: Case,
@@ -140,40 +149,24 @@ def _observation(
 ) -> Observation:
     one = values.one
     return Observation(
+        **{name: one(getattr(outcome, name)) for name in _SHARED},
+        **{name: getattr(outcome, name) for name in _OF_EACH},
         series=one(series_format.format(model=outcome.model_key)),
-        run_id=one(outcome.run_id),
         run_number=run_number,
-        evaluation_id=outcome.evaluation_id,
-        prompt_id=outcome.prompt_id,
-        model_key=one(outcome.model_key),
         suite=one(case.suite_id),
         case=case.case_id,
         cluster=case.family,
         category=one(case.category or case.suite_id),
         severity=one(severity_of(case)),
         tags=one(case.tags),
-        repetition=outcome.repetition,
         question=question,
         sent=outcome.requests > 0,
         answered=outcome.answer is not None,
-        class_=one(outcome.class_),
-        judges=one(
-            tuple(
-                (judge_verdict.judge, judge_verdict.verdict is not None)
-                for judge_verdict in outcome.judges
-            )
-        ),
-        passed=outcome.passed,
-        reason=one(outcome.reason),
+        judges=one(tuple((own.judge, own.verdict is not None) for own in outcome.judges)),
         scores=values.mapping(_comparable_scores(outcome.scores)),
         unscored_reason=outcome.ended_kind if outcome.finished else UNFINISHED,
         refusal_wanted=REFUSAL_WANTED in case.tags,
-        latency_ms=outcome.latency_ms,
-        first_token_ms=outcome.first_token_ms,
-        tokens_per_second=outcome.tokens_per_second,
-        model_answered=one(outcome.model_answered),
         errors=tuple(_kind(error) for error in outcome.errors),
-        retries=outcome.retries,
         graded_by=values.mapping(outcome.graded_by),
         fixed_outcome=fixed_outcome,
         fault=fault_of(case, outcome) if outcome.passed is False else "",

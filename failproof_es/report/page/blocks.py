@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from markupsafe import Markup
 
@@ -40,57 +40,56 @@ class TableColumn:
     align: Align = "number"
 
 
-@dataclass(frozen=True, slots=True)
-class Paragraph:
-    """A paragraph. With `note` it explains the results instead of stating them."""
+class _Shown:
+    """A block, which a template shows by its kind."""
 
-    kind: ClassVar[str] = "paragraph"
+    __slots__ = ()
+
+    @property
+    def kind(self) -> str:
+        """Name of its class."""
+        return type(self).__name__
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph(_Shown):
+    """A paragraph. With `note` it explains the results instead of stating them."""
 
     text: str
     note: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class Method(_Shown):
     """The computation of the numbers in the block before it; closed at first."""
 
-    kind: ClassVar[str] = "method"
-
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(_Shown):
     """A heading of the blocks that follow it."""
 
-    kind: ClassVar[str] = "heading"
-
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class Items(_Shown):
     """A bulleted list."""
-
-    kind: ClassVar[str] = "items"
 
     texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(_Shown):
     """A list of facts, each a name and a value."""
-
-    kind: ClassVar[str] = "facts"
 
     facts: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Table(_Shown):
     """A table; each row has one cell for each column."""
-
-    kind: ClassVar[str] = "table"
 
     caption: str
     columns: tuple[TableColumn, ...]
@@ -98,23 +97,19 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(_Shown):
     """A chart; the table next to it has the same numbers."""
-
-    kind: ClassVar[str] = "figure"
 
     caption: str
     svg: Markup
 
 
 @dataclass(frozen=True, slots=True)
-class QuotedText:
+class QuotedText(_Shown):
     """A text with its line breaks, as a case, a model or a judge wrote it; `who` is its heading.
 
     `reply` distinguishes answers of the model under test from other texts.
     """
-
-    kind: ClassVar[str] = "quotation"
 
     who: str
     text: str
@@ -132,13 +127,11 @@ class QuotedText:
 
 
 @dataclass(frozen=True, slots=True)
-class Collapsible:
+class Collapsible(_Shown):
     """A line with marks and facts that opens to show its blocks; closed at first.
 
     In Markdown, which has no such thing, it is a heading with the blocks below.
     """
-
-    kind: ClassVar[str] = "fold"
 
     summary: str
     marks: tuple[Mark, ...]
@@ -150,13 +143,11 @@ class Collapsible:
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class Rest(_Shown):
     """Further blocks of a list, closed at first; iterated once, while they are written.
 
     Only a section holds one. Paper has its blocks only if it is open on the screen.
     """
-
-    kind: ClassVar[str] = "rest"
 
     summary: str
     blocks: Iterable[Block]

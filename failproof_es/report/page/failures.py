@@ -175,18 +175,15 @@ def _verdict(verdict: JudgeVerdict) -> Block:
 
 
 def _checklist(who: str, items: list[dict[str, Any]]) -> Table:
-    items = [_with_described_verdict(item) for item in items]
+    items = [
+        item | {"verdict": describe_verdict(verdict)} if isinstance(verdict, str) else item
+        for item in items
+        for verdict in (item.get("verdict"),)
+    ]
     names = list(dict.fromkeys(name for item in items for name in item))
     rows = tuple(tuple(_cell(item.get(name)) for name in names) for item in items)
     columns = tuple(TableColumn(name, "text") for name in names)
     return without_empty_columns(Table(who, columns, rows))
-
-
-def _with_described_verdict(item: dict[str, Any]) -> dict[str, Any]:
-    verdict = item.get("verdict")
-    if not isinstance(verdict, str):
-        return item
-    return item | {"verdict": describe_verdict(verdict)}
 
 
 def _cell(value: object) -> str:
