@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -253,13 +253,15 @@ def mutants() -> Iterator[tuple[str, str, str]]:
     """
     chance = random.Random(7)
     found: dict[tuple[str, str], str] = {}
+    made: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for command, script in zip(COMMANDS, parse_commands(COMMANDS), strict=True):
         assert isinstance(script, Script), (command, script)
         for mutator in MUTATORS:
             for mutant in mutator(command, script.tree, chance):
-                if mutant.split() != command.split():
-                    found.setdefault((command, mutant), mutator.__name__)
-    pairs = list(found)[:: stride(2)]
+                if mutant.split() != command.split() and (command, mutant) not in found:
+                    found[command, mutant] = mutator.__name__
+                    made[mutator.__name__].append((command, mutant))
+    pairs = [pair for of_one in made.values() for pair in of_one[:: stride(2)]]
     for start in range(0, len(pairs), _BATCH):
         batch = pairs[start : start + _BATCH]
         parsed = parse_commands([mutant for _, mutant in batch])
