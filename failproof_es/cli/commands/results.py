@@ -53,7 +53,7 @@ from failproof_es.dialects.scorers import BETWEEN, names_of_scorers
 from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.exports.result_table import csv_lines
 from failproof_es.gate_words import gate_line
-from failproof_es.problems import InvalidInput, Problem, Problems
+from failproof_es.problems import InvalidInput, Problems
 from failproof_es.reading.given_reviews import with_reviews
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.reading.result_conditions import CHOICES, Conditions
@@ -160,9 +160,8 @@ def results(
     order = None if sort is None else named_order(sort)
     if shape is not None and (names is not None or output_format is Format.CSV):
         message = f"the shape {shape!r} has no columns to choose, and is no CSV"
-        raise InvalidInput(
-            [Problem("options-conflict", message, field="--shape", remedy="leave it out")]
-        )
+        remedy = "leave it out"
+        raise InvalidInput.because("options-conflict", message, field="--shape", remedy=remedy)
     with session().open_store() as store, store.lend() as connection:
         recorded = read_run(connection, run, as_of)
         whole = None

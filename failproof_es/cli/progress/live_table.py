@@ -13,6 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from failproof_es.cli.progress.model_progress import ModelProgressState
 from failproof_es.cli.progress.state import ProgressState
 from failproof_es.cli.progress.text import (
     error_lines,
@@ -119,13 +120,12 @@ def _models(state: ProgressState, width: int, *, verbose: bool) -> RenderableTyp
 
     Else the figures are below the bar. `width` is the window's, in characters.
     """
-    models = list(state.models.values())
     of_models = figures(state, verbose=verbose)
-    rows = [(model.key, model.finished, model.planned) for model in models]
+    rows = list(state.models.values())
     if len(rows) > 1:
-        rows.append((TOTAL, state.finished, state.planned))
-    done = max(len(_finished_text(finished, planned)) for _, finished, planned in rows)
-    longest = max(cell_len(one_line(key)) for key, _, _ in rows)
+        rows.append(ModelProgressState.of_all(TOTAL, rows))
+    done = max(len(_finished_text(row)) for row in rows)
+    longest = max(cell_len(one_line(row.key)) for row in rows)
     names = min(max(longest, len("model")), _LONGEST_NAME)
     columns = {
         name: max(len(name), *(len(cells[name]) for cells in of_models.values()))
@@ -140,7 +140,7 @@ def _models(state: ProgressState, width: int, *, verbose: bool) -> RenderableTyp
 
 
 def _wide_table(
-    rows: list[tuple[str, int, int]],
+    rows: list[ModelProgressState],
     of_models: dict[str, dict[str, str]],
     columns: dict[str, int],
     bar: int,
@@ -151,38 +151,37 @@ def _wide_table(
     table.add_column("done", justify="right", no_wrap=True)
     for name, width in columns.items():
         table.add_column(name, justify="right", no_wrap=True, width=width)
-    for key, finished, planned in rows:
-        cells = of_models.get(key, {})
+    for row in rows:
+        cells = of_models.get(row.key, {})
         table.add_row(
-            Text(one_line(key)),
-            _bar(finished, planned, bar),
-            _finished_text(finished, planned),
+            Text(one_line(row.key)),
+            _bar(row, bar),
+            _finished_text(row),
             *(cells.get(name, "") for name in columns),
         )
     return table
 
 
 def _narrow_tables(
-    rows: list[tuple[str, int, int]], of_models: dict[str, dict[str, str]], names: int, bar: int
+    rows: list[ModelProgressState], of_models: dict[str, dict[str, str]], names: int, bar: int
 ) -> list[RenderableType]:
     lines: list[RenderableType] = []
-    for key, finished, planned in rows:
+    for row in rows:
         line = Table.grid(padding=(0, 1))
         line.add_column(width=names, no_wrap=True, overflow="ellipsis")
         line.add_column(width=bar)
         line.add_column(no_wrap=True)
-        line.add_row(
-            Text(one_line(key)), _bar(finished, planned, bar), _finished_text(finished, planned)
-        )
+        line.add_row(Text(one_line(row.key)), _bar(row, bar), _finished_text(row))
         lines.append(line)
-        if cells := of_models.get(key):
+        if cells := of_models.get(row.key):
             lines.append(Padding(Text(phrases(cells)), (0, 0, 0, _INDENT)))
     return lines
 
 
-def _bar(finished: int, planned: int, width: int) -> ProgressBar:
-    return ProgressBar(total=max(planned, 1), completed=min(finished, planned), width=width)
+def _bar(row: ModelProgressState, width: int) -> ProgressBar:
+    done = min(row.finished, row.planned)
+    return ProgressBar(total=max(row.planned, 1), completed=done, width=width)
 
 
-def _finished_text(finished: int, planned: int) -> str:
-    return f"{finished:,}/{planned:,} {percent_done(finished, planned)}"
+def _finished_text(row: ModelProgressState) -> str:
+    return f"{row.finished:,}/{row.planned:,} {percent_done(row.finished, row.planned)}"

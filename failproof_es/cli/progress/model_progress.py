@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -29,15 +30,19 @@ class ModelProgressState:
     """Whether a price of the model is on record."""
     in_flight: set[UUID] = field(default_factory=set)
 
-    def include(self, other: ModelProgressState) -> None:
-        """Add the progress of another model; the cost is known if that of both is."""
-        self.planned += other.planned
-        self.group.include(other.group)
-        self.carried_over += other.carried_over
-        self.asking.include(other.asking)
-        self.spent.include(other.spent)
-        self.priced = self.priced and other.priced
-        self.in_flight |= other.in_flight
+    @classmethod
+    def of_all(cls, key: str, models: Sequence[ModelProgressState]) -> ModelProgressState:
+        """The progress of several models together; the cost is known if that of each is."""
+        total = cls(key, priced=bool(models))
+        for model in models:
+            total.planned += model.planned
+            total.group.include(model.group)
+            total.carried_over += model.carried_over
+            total.asking.include(model.asking)
+            total.spent.include(model.spent)
+            total.priced = total.priced and model.priced
+            total.in_flight |= model.in_flight
+        return total
 
     @property
     def cost_usd(self) -> float | None:

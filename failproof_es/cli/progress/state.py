@@ -250,11 +250,7 @@ class ProgressState:
     @property
     def total(self) -> ModelProgressState:
         """The progress of all models together; its key is empty."""
-        models = list(self.models.values())
-        total = ModelProgressState("", priced=bool(models))
-        for model in models:
-            total.include(model)
-        return total
+        return ModelProgressState.of_all("", list(self.models.values()))
 
     @property
     def elapsed_s(self) -> float:

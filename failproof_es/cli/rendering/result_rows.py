@@ -105,11 +105,12 @@ def rows_of(
         if recorded.history:
             state = recorded.state()
             row = as_result(recorded.case, state)
-            if "cost_usd" in (metrics := row.get("metrics", {})):
-                cost = evaluation_outcome(run.run, recorded).cost_usd
-                metrics["cost_usd"] = None if cost is None else float(cost)
-            if has_expected:
+            metrics = row.get("metrics", {})
+            if has_expected or "cost_usd" in metrics:
                 outcome = evaluation_outcome(run.run, recorded)
+            if "cost_usd" in metrics:
+                metrics["cost_usd"] = None if outcome.cost_usd is None else float(outcome.cost_usd)
+            if has_expected:
                 row["expected"] = [
                     {"expected": one.expected, "met": one.met}
                     | ({} if one.got == outcome.answer else {"got": one.got})
@@ -122,8 +123,7 @@ def rows_of(
                     places = places or run.places_by_prompt()
                     before = places[recorded.key.prompt_id]
                     repetitions = repetitions_of(run.started)
-                    place = place_in_plan(run.started, recorded.key, before, repetitions)
-                    row["result_id"] = place
+                    row["result_id"] = place_in_plan(run.started, recorded.key, before, repetitions)
                 else:
                     row["result_id"] = first + number
             if row.get("reviews", "") is None:

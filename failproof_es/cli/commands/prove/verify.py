@@ -278,19 +278,16 @@ def _exit_code(proof: LogProof | EvidenceError, rows: RowComparison | None) -> E
 def _proof_document(
     run: str, proof: LogProof | EvidenceError, rows: RowComparison | None
 ) -> dict[str, Any]:
-    document: dict[str, Any] = {"run": run, "genuine": False}
-    if isinstance(proof, NotProvenYet):
-        document |= {"verdict": proof.missing.verdict, "reason": str(proof)}
-    elif isinstance(proof, EvidenceError):
-        document |= {"verdict": "changed", "reason": str(proof)}
-    elif rows is not None and rows.deviations:
-        document |= {**_ROWS_CHANGED, "reason": rows.deviations[0]}
-    else:
-        document |= {"genuine": True, "verdict": "genuine"}
-    if isinstance(proof, LogProof):
-        document |= {"events": proof.events, "checkpoint": proof.checkpoint.size}
-    tables = rows_document(rows, log_is_genuine=isinstance(proof, LogProof))
-    return {**document, "tables": tables}
+    tables = {"tables": rows_document(rows, log_is_genuine=isinstance(proof, LogProof))}
+    if isinstance(proof, EvidenceError):
+        verdict = proof.missing.verdict if isinstance(proof, NotProvenYet) else "changed"
+        result = {"genuine": False, "verdict": verdict, "reason": str(proof)}
+        return {"run": run, **result, **tables}
+    result = {"genuine": True, "verdict": "genuine"}
+    if rows is not None and rows.deviations:
+        result = {**_ROWS_CHANGED, "reason": rows.deviations[0]}
+    proven = {"events": proof.events, "checkpoint": proof.checkpoint.size}
+    return {"run": run, **result, **proven, **tables}
 
 
 def _print_proof(run: str, proof: LogProof | EvidenceError) -> None:
