@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -48,22 +49,16 @@ console_options = all_of(
 )
 
 
+@dataclass(slots=True)
 class RunConsole:
     """The console of `--console`, which runs in a separate process beside the run."""
 
-    def __init__(
-        self, console: ConsoleBeside, *, new_token: str | None, ticket: str | None
-    ) -> None:
-        """`new_token`, made for this console, is shown with each URL.
-
-        `None` if the user chose the token, which is then not shown. With `ticket`, which is
-        accepted once in place of the token, a browser opens the run's page.
-        """
-        self._console = console
-        self._needs_token = new_token is None
-        self._query = "" if new_token is None else f"?token={new_token}"
-        self._ticket = ticket
-        self._is_shown = False
+    console: ConsoleBeside
+    new_token: str | None
+    """Shown with each URL; `None` if the user chose the token, which is then not shown."""
+    ticket: str | None
+    """Accepted once in place of the token: with it a browser opens the run's page."""
+    _is_shown: bool = False
 
     def show(self, run_number: int) -> None:
         """Serve the console, and print the address of this run's page.
@@ -72,23 +67,27 @@ class RunConsole:
         """
         if not self._is_shown:
             self._is_shown = True
-            self._console.begin()
-            page = f"{self._console.url}/runs/{run_number}"
+            self.console.begin()
+            page = f"{self.console.url}/runs/{run_number}"
             say(f"the console shows this run at {page}{self._query}")
-            if self._needs_token:
+            if self.new_token is None:
                 say(HOW_TO_SHOW_IT)
-            if self._ticket is not None:
-                open_page(f"{page}?token={self._ticket}")
+            if self.ticket is not None:
+                open_page(f"{page}?token={self.ticket}")
 
     def stay(self) -> None:
         """Serve the console until Ctrl-C or another signal; not at all if it was never shown."""
         if not self._is_shown:
             return
-        say(f"the console stays open at {self._console.url}/runs{self._query}; Ctrl-C ends it")
+        say(f"the console stays open at {self.console.url}/runs{self._query}; Ctrl-C ends it")
         for number in termination_signals():
             signal.signal(number, signal.default_int_handler)
         with suppress(KeyboardInterrupt):
-            self._console.wait()
+            self.console.wait()
+
+    @property
+    def _query(self) -> str:
+        return "" if self.new_token is None else f"?token={self.new_token}"
 
 
 @contextmanager
@@ -117,4 +116,4 @@ def console_beside(
     )
     with ConsoleBeside(settings, PORT_OPTION, say) as console_process:
         new = None if configured_token else settings.token
-        yield RunConsole(console_process, new_token=new, ticket=settings.ticket)
+        yield RunConsole(console_process, new, settings.ticket)

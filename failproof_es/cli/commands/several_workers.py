@@ -15,7 +15,7 @@ from failproof_es.models.trust.permissions import Permissions
 from failproof_es.store.store import Store
 from failproof_es.support import event_loop
 
-Begin = Callable[[Callable[[str], None]], Awaitable[UUID]]
+Begin = Callable[[Callable[[str], None]], Coroutine[Any, Any, UUID]]
 """Begins or resumes a run for workers, and passes remarks to its argument; returns the run's id."""
 
 
@@ -86,7 +86,7 @@ def leave_to_workers(store: Store, begin: Begin, output_format: Format) -> None:
 
     usable_queue(store)
     with CheckpointSigner(store) as keeper:
-        run_id = event_loop.run(_begin_run(begin))
+        run_id = event_loop.run(begin(say))
     report_signing_error(keeper)
     with store.lend() as connection:
         run = read_run(connection, run_id)
@@ -101,7 +101,3 @@ def leave_to_workers(store: Store, begin: Begin, output_format: Format) -> None:
     if output_format is not Format.TABLE:
         print_json({"run_id": str(run_id), "run_number": number, "status": run.status})
     exit_if_changed(keeper)
-
-
-async def _begin_run(begin: Begin) -> UUID:
-    return await begin(say)

@@ -197,12 +197,14 @@ def _report_end(state: Run, done: Worker, *, is_chosen: bool) -> ExitCode:
     """
     outcome = Outcome.of(state, interrupted=False)
     code = exit_code_of(outcome)
+    number = state.started.run_number
     was_reported = state.started.originator_id in done.ended
     if is_chosen or (code is not ExitCode.DONE and not was_reported):
-        say(_describe(state))
+        is_paused = state.status == "paused"
+        say(f"run {number} paused: {state.reason}" if is_paused else describe_end(state))
     for name, gate in outcome.gates.items():
         if not gate["met"]:
-            say(f"run {state.started.run_number}: {gate_line(name, gate)}")
+            say(f"run {number}: {gate_line(name, gate)}")
     return code
 
 
@@ -217,12 +219,6 @@ def _read_ended(store: Store, runs: Collection[UUID]) -> list[Run]:
         states = [read_run(connection, run_id) for run_id in runs]
     over = [state for state in states if state.sealed or state.status == "paused"]
     return sorted(over, key=lambda state: state.started.run_number)
-
-
-def _describe(state: Run) -> str:
-    if state.status == "paused":
-        return f"run {state.started.run_number} paused: {state.reason}"
-    return describe_end(state)
 
 
 def _open_store(run: str | None) -> tuple[Store, UUID | None]:
