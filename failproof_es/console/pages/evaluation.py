@@ -128,15 +128,13 @@ def read_evaluation(request: PageRequest[ChosenResults]) -> EvaluationPage:
     reviews = read_reviews(connection, [key.evaluation_id], up_to=up_to).get(key.evaluation_id, [])
     items = items_of(recorded.case.expectation)
     previous, following = _find_neighbours(request, key)
-    return EvaluationPage(
+    return EvaluationPage.copy_of(
+        key,
         as_of=request.as_of,
-        evaluation_id=key.evaluation_id,
-        run_id=key.run_id,
         run_number=run.started.run_number,
         run_name=run.started.name,
         remarks=request.remarks_on(run),
         model=key.model_key,
-        repetition=key.repetition,
         case=_case(recorded, key),
         verdict=verdict_of(outcome),
         expectations=shown_expectations(recorded.case, outcome),

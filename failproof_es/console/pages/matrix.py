@@ -253,11 +253,10 @@ def _show_evaluation(
     [outcome] = request.reader.outcomes(request.reader.run(run_id), [key])
     spoken, problem = read_conversation(recorded)
     previous, following = _find_neighbours(evaluation_id, rows)
-    return ShownEvaluation(
-        evaluation_id=evaluation_id,
+    return ShownEvaluation.copy_of(
+        key,
         case_id=recorded.case.case_id,
         model=key.model_key,
-        repetition=key.repetition,
         verdict=verdict_of(outcome),
         expectations=shown_expectations(recorded.case, outcome),
         turns=shown_turns(evaluation_id, spoken)[0],
