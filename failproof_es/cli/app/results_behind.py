@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from failproof_es.cli.app.chosen_run import left_out_rows
 from failproof_es.cli.app.next_page import next_page_command
 from failproof_es.cli.rendering.result_pages import PlanPage
-from failproof_es.reading.recorded_run import RecordedRun
 
 
-def results_behind(run: RecordedRun, page: PlanPage, places: Sequence[int]) -> list[dict[str, Any]]:
+def results_behind(page: PlanPage) -> list[dict[str, Any]]:
     """The entry for `left_out` in JSON of the results after the page; empty if there are none.
 
-    `places` are those of the printed results, if conditions choose them. Then the number of others
-    that fit is not known: `None`.
+    If conditions choose the results, the number of others that fit is not known: `None`.
     """
     if page.limit is None:
         return []
     after = page.after + page.limit
-    remaining = run.started.planned_evaluations - after if page.is_of_plan else None
-    if len(places) < page.limit if remaining is None else remaining <= 0:
+    remaining = page.run.started.planned_evaluations - after if page.is_of_plan else None
+    if len(page.places) < page.limit if remaining is None else remaining <= 0:
         return []
     if remaining is None and page.order is None:
-        after = places[-1]
+        after = page.places[-1]
     return [{"why": "limit", "results": remaining, "command": next_page_command(after=after)}]
 
 
-def rows_left_out(
-    run: RecordedRun, page: PlanPage, places: Sequence[int]
-) -> Iterator[dict[str, Any]]:
+def rows_left_out(page: PlanPage) -> Iterator[dict[str, Any]]:
     """The last object of the answer in JSON, once all others are read."""
-    yield from left_out_rows([], results_behind(run, page, places))
+    yield from left_out_rows([], results_behind(page))

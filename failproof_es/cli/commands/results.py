@@ -7,7 +7,7 @@ The columns of the table are here. The objects are each dialect's own
 from __future__ import annotations
 
 import sys
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -174,24 +174,22 @@ def results(
                 shape_of(recorded.started.dialect, shape)
         conditions = _conditions(choice)
         require_known_names(recorded, conditions)
-        page = PlanPage(after or 0, limit, conditions, order)
-        if order is None and page.choice.only_failed:
-            page = page._replace(order=WORST_FIRST)
+        if order is None and conditions.only_failed:
+            order = WORST_FIRST
+        page = PlanPage(recorded, after or 0, limit, conditions, order)
         paged = after is not None or not page.is_whole
-        _require_fitting(recorded, page, shape if whole else None, junit if paged else None)
+        _require_fitting(page, shape if whole else None, junit if paged else None)
         if junit is not None:
             write_junit(store, [recorded], junit)
-        places: deque[int] = deque(maxlen=limit or 0)
         if whole is not None:
             _print_whole(whole, list(result_rows(recorded, shape)), output_format)
         elif output_format is Format.TABLE:
-            _print_results(recorded, page, places, names)
+            _print_results(page, names)
         elif output_format is Format.CSV:
-            _print_csv(recorded, page, places, names)
+            _print_csv(page, names)
         else:
-            objects = _objects(recorded, page, places, names, shape)
-            left_out = rows_left_out(recorded, page, places)
-            print_rows(chain(objects, left_out), (), output_format)
+            objects = chain(_objects(page, names, shape), rows_left_out(page))
+            print_rows(objects, (), output_format)
         if (imported := recorded.run.imported_from) is not None:
             say(f"run {recorded.started.run_number} is {one_line(imported)}")
         for name, gate in recorded.gates.items():
@@ -202,7 +200,7 @@ def results(
         objects_of_all = page.is_whole and whole is None and output_format in _OBJECTS
         if choice["unscored"] or objects_of_all:
             _say_unfinished(recorded)
-        for others in results_behind(recorded, page, places):
+        for others in results_behind(page):
             count = others["results"]
             what = "the next that fit" if count is None else f"{count:,} more"
             say(f"{what}: `{others['command']}`")
@@ -219,11 +217,9 @@ def _conditions(options: dict[str, Any]) -> Conditions:
     return Conditions(named, options["text"])
 
 
-def _print_results(
-    run: RecordedRun, page: PlanPage, places: deque[int], names: Sequence[str] | None
-) -> None:
+def _print_results(page: PlanPage, names: Sequence[str] | None) -> None:
     """Print the page as a table with these columns, or with the usual ones."""
-    results_of_page, when_empty = results_of(run, page, places), _when_empty(run, page)
+    run, results_of_page, when_empty = page.run, results_of(page), _when_empty(page)
     if names is not None:
         rows = (cells_of(RecordedResult.of(planned, run), names) for planned in results_of_page)
         print_table(rows, table_columns(names), when_empty=when_empty)
@@ -280,26 +276,22 @@ def _has_severities(run: RecordedRun) -> bool:
     return any(key.severity is not None for key in run.summary.counts.groups)
 
 
-def _print_csv(
-    run: RecordedRun, page: PlanPage, places: deque[int], names: Sequence[str] | None
-) -> None:
+def _print_csv(page: PlanPage, names: Sequence[str] | None) -> None:
     columns = [(column.name, column) for column in COLUMNS.values()]
     if names is not None:
         columns = [(name, COLUMNS[name]) for name in names]
-    rows = (RecordedResult.of(planned, run) for planned in results_of(run, page, places))
+    rows = (RecordedResult.of(planned, page.run) for planned in results_of(page))
     for line in csv_lines(rows, columns):
         data_stream().write(line.decode())
 
 
-def _require_fitting(
-    run: RecordedRun, page: PlanPage, whole_shape: str | None, junit: Path | None
-) -> None:
+def _require_fitting(page: PlanPage, whole_shape: str | None, junit: Path | None) -> None:
     """Raise `InvalidInput` if the page does not exist, or if an output needs the whole run.
 
     `whole_shape` is the chosen shape if it describes whole runs; `junit` the file if results are
     chosen.
     """
-    problems = Problems()
+    problems, run = Problems(), page.run
     if page.after > run.started.planned_evaluations:
         problems.error(
             "out-of-range",
@@ -318,8 +310,9 @@ def _require_fitting(
     problems.raise_errors()
 
 
-def _when_empty(run: RecordedRun, page: PlanPage) -> str:
+def _when_empty(page: PlanPage) -> str:
     """The message for an empty page: why it has no evaluation, and what to do."""
+    run = page.run
     number = run.started.run_number
     missing = run.summary.total.missing
     if page.choice.only_failed and missing and not run.summary.total.failed:
@@ -394,20 +387,17 @@ def _question(planned: PlannedOutcome) -> str | None:
 
 
 def _objects(
-    run: RecordedRun,
-    page: PlanPage,
-    places: deque[int],
-    names: Sequence[str] | None,
-    shape: str | None,
+    page: PlanPage, names: Sequence[str] | None, shape: str | None
 ) -> Iterator[dict[str, Any]]:
     """The results of the page as JSON: these columns, or the shape of the dialect."""
+    run = page.run
     if names is not None:
-        for planned in results_of(run, page, places):
+        for planned in results_of(page):
             yield json_of(RecordedResult.of(planned, run), names)
     elif page.is_of_plan:
         yield from result_rows(run, shape, after=page.after, limit=page.limit)
     else:
-        keys = (planned.outcome.key for planned in results_of(run, page, places))
+        keys = (planned.outcome.key for planned in results_of(page))
         yield from rows_of(run, run.evaluations_of(keys), shape)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import NamedTuple
 
 from failproof_es.catalogue.result import RecordedResult
 from failproof_es.cli.rendering.output import say
@@ -24,17 +24,24 @@ from failproof_es.reading.sorted_results import (
 )
 
 
-class PlanPage(NamedTuple):
-    """A page of results: the first `limit` chosen ones after the plan's place `after`.
+@dataclass(slots=True)
+class PlanPage:
+    """A page of a run's results: the first `limit` chosen ones after the plan's place `after`.
 
     Places count from 1. `None` as `limit` means all. With an `order` the results are sorted, and
     `after` is a number of sorted results.
     """
 
+    run: RecordedRun
     after: int = 0
     limit: int | None = None
-    choice: Conditions = Conditions()
+    choice: Conditions = field(default_factory=Conditions)
     order: ResultOrder | None = None
+    places: deque[int] = field(init=False)
+    """The places in the plan of the results that were read, the last `limit` of them."""
+
+    def __post_init__(self) -> None:
+        self.places = deque(maxlen=self.limit or 0)
 
     @property
     def is_whole(self) -> bool:
@@ -52,29 +59,29 @@ class PlanPage(NamedTuple):
         return bool(self.choice.named.get("case"))
 
 
-def results_of(run: RecordedRun, page: PlanPage, places: deque[int]) -> Iterator[PlannedOutcome]:
-    """The results of the page; the place of each in the plan is added to `places`.
+def results_of(page: PlanPage) -> Iterator[PlannedOutcome]:
+    """The results of the page; the place of each in the plan is added to its `places`.
 
     Raises `ImpossibleHistory` if the record of an evaluation contradicts itself.
     """
+    run = page.run
     if page.order is not None:
-        results_of_page = _sorted_results(run, page, page.order)
+        results_of_page = _sorted_results(page, page.order)
     elif not page.choice.choose:
         results_of_page = run.outcomes(after=page.after, limit=page.limit)
     else:
         results_of_page = islice(chosen_outcomes(run, page.choice, after=page.after), page.limit)
     for planned in results_of_page:
         require_possible(planned.outcome)
-        places.append(planned.place)
+        page.places.append(planned.place)
         yield planned
 
 
-def _sorted_results(
-    run: RecordedRun, page: PlanPage, order: ResultOrder
-) -> Iterator[PlannedOutcome]:
+def _sorted_results(page: PlanPage, order: ResultOrder) -> Iterator[PlannedOutcome]:
     def key_of(planned: PlannedOutcome) -> SortKey:
-        return order.key_of(RecordedResult.of(planned, run))
+        return order.key_of(RecordedResult.of(planned, page.run))
 
+    run = page.run
     chosen = chosen_outcomes(run, page.choice)
     key = worst_first if order is WORST_FIRST else key_of
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import cast
 
 import pytest
@@ -31,7 +30,7 @@ def test_a_page_of_more_results_than_are_sorted_ends_at_its_limit(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sorted_results, "MOST_SORTED", 3)
-    page = PlanPage(after=2, limit=2, order=WORST_FIRST)
-    results = results_of(cast(RecordedRun, RunInLog()), page, deque())
+    page = PlanPage(cast(RecordedRun, RunInLog()), after=2, limit=2, order=WORST_FIRST)
+    results = results_of(page)
     assert [planned.place for planned in results] == [3, 4]
     assert "in the order of the plan" in capsys.readouterr().err
