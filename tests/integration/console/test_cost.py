@@ -52,9 +52,10 @@ def test_what_is_not_priced_is_counted_and_never_nothing(
     assert sum(each["lost_evaluations"] for each in waste) == topics["EvaluationAbandoned"]
     assert [each["attempt"] for each in page["attempts"]] == [1, 2, 3]
     assert {each["answers"] for each in page["attempts"]} == {sum(answers.values())}
-    text = Text(client.get("/runs/1/cost").text).text
-    assert f"unpriced: {sum(answers.values())}" in text
-    assert "$0" not in text
+    shown = Text(client.get("/runs/1/cost").text)
+    assert f"unpriced: {sum(answers.values())}" in shown.text
+    assert "$0" not in shown.text
+    assert any("status=lost" in link for link in shown.links), "the number counts these results"
 
 
 def test_what_is_priced_costs_what_sql_says(store: Store, tmp_path: Path) -> None:
