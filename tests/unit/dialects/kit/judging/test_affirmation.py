@@ -57,6 +57,7 @@ def remedy(name: str, item: str) -> str:
     case["expected_behavior"] = {key: [item] if key == name else [] for key in LISTS}
     (remark,) = remarks(RedTeamCase.model_validate(case))
     assert (remark.code, remark.location) == ("not-provable", ("expected_behavior", name, 0))
+    assert remark.remedy is not None
     return remark.remedy
 
 
