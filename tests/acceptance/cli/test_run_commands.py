@@ -50,13 +50,13 @@ def test_a_run_ends_with_a_table_a_file_of_its_results_and_what_to_try_next(
     done = program("start", configuration(CASES, output=output))
     assert done.returncode == 0, done.stderr
     assert "greet" in done.stdout and "sum" in done.stdout
-    assert re.search(r"total\s+3\s+2\s+1\s+0\s+66\.7%", done.stdout)
+    assert re.search(r"total\s+3\s+2\s+1\s+0\s+66\.7 %", done.stdout)
     assert (
         "failed evaluations: does not contain the text (1)\n1 failed evaluation:\n" in done.stdout
     )
     worst = done.stdout.split("1 failed evaluation:\n")[1].splitlines()[:2]
     assert [line.split()[0] for line in worst] == ["greet/greet-2", "got"], worst
-    assert re.search(r"mean of suites.*75\.0%", done.stdout)
+    assert re.search(r"mean of suites.*75\.0 %", done.stdout)
     following = ("results 1 --failed", "report 1", "console")
     said = ", ".join(f"`failproof-es {command}`" for command in following)
     assert f"next: {said}\n" in done.stderr
