@@ -120,6 +120,7 @@ CODES = {
     "not-json": "A text is not valid JSON.",
     "not-mapped": "The import could not translate a part of the source.",
     "not-measurable": "No case measures a gate, so it is not met.",
+    "not-poolable": "Runs cannot be counted together: their models or cases do not allow it.",
     "not-provable": "No text of a reply could prove a criterion of a case.",
     "not-repairable": "A repair would not restore the log: its rows were changed.",
     "not-storable": "A value cannot be stored: JSON or PostgreSQL has no such value.",

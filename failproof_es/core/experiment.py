@@ -156,11 +156,13 @@ def conditions(started: Mapping[str, Any]) -> dict[str, Any]:
     ]
     forms += [False] * len(judges)
     judged = [
-        {**_model(judge), "structured_output": form}
+        {**model_identity(judge), "structured_output": form}
         for judge, form in zip(judges, forms, strict=False)
     ]
     rule = _mapping(configuration.get("judging") or {}).get("rule", "majority")
-    models = {canonical(model): model for model in map(_model, _mappings(started.get("models")))}
+    models = {
+        canonical(model): model for model in map(model_identity, _mappings(started.get("models")))
+    }
     return {
         "models": [models[key] for key in sorted(models)],
         "judges": sorted(judged, key=canonical),
@@ -293,7 +295,8 @@ class _Sharing:
 # -- reading payloads ----------------------------------------------------------------------------
 
 
-def _model(snapshot: Mapping[str, Any]) -> dict[str, Any]:
+def model_identity(snapshot: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a model's snapshot, as JSON, makes another experiment: no address, key or seed."""
     parameters = _mapping(snapshot.get("parameters") or {})
     return {
         "provider": snapshot.get("provider"),

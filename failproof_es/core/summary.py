@@ -204,6 +204,8 @@ class RunTotals:
     """The costs, like `RunSummary.cost_usd`."""
     orphaned_requests: int
     """Requests whose outcome nobody recorded."""
+    spending: Mapping[str, Spent]
+    """Usage by the key of the model or judge that answered, like `RunCounts.spending`."""
     clusters: Mapping[str, ClusterSums]
     """Cluster sums by model, like `RunSummary.cluster_sums`."""
 
@@ -343,7 +345,9 @@ class RunSummary:
             group.classes.clear()
         clusters = {key: self.cluster_sums(key) for key in self.models}
         orphaned = self.asking().orphaned_requests
-        return RunTotals(self.run, total, models, self.cost_usd, orphaned, clusters)
+        return RunTotals(
+            self.run, total, models, self.cost_usd, orphaned, self.counts.spending, clusters
+        )
 
     @property
     def brief(self) -> RunSummary:

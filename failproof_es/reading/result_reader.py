@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Literal, Protocol
 from uuid import UUID
 
@@ -52,11 +53,17 @@ class RunFilter:
     """A tag of its annotation."""
     hidden: bool | None = None
     """Whether its annotation hides it; a run without one is not hidden."""
+    experiment: str | None = None
+    """The digest of its experiment."""
+    since: datetime | None = None
+    """It began at this time or later."""
+    until: datetime | None = None
+    """It began at this time or earlier."""
 
     @property
     def chooses(self) -> bool:
         """Whether the filter can exclude a run by more than `hidden`."""
-        return (self.status, self.model, self.text, self.tag) != (None, None, None, None)
+        return replace(self, hidden=None) != EVERY_RUN
 
     @property
     def reads_annotations(self) -> bool:
@@ -71,6 +78,12 @@ class RunFilter:
         if self.model is not None and self.model not in {model.key for model in started.models}:
             return False
         if self.tag is not None and (annotation is None or self.tag not in annotation.tags):
+            return False
+        if self.experiment not in (None, started.experiment.digest):
+            return False
+        if self.since is not None and started.timestamp < self.since:
+            return False
+        if self.until is not None and started.timestamp > self.until:
             return False
         if self.text is None:
             return True

@@ -1,16 +1,20 @@
-"""The costs of a run's answers by purpose, and the costs of other attempts for comparison."""
+"""The costs of a run's answers by purpose, of other attempts for comparison, and of many runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 from uuid import UUID
 
-from failproof_es.core.summary import RunSummary
+from failproof_es.core.costs import Spent
+from failproof_es.core.summary import RunSummary, RunTotals
 from failproof_es.engine.related_runs.attempts import AttemptNumbers
 from failproof_es.events import RunStatus
-from failproof_es.reading.result_reader import ResultReader
+from failproof_es.reading.archived_list import list_archived
+from failproof_es.reading.result_reader import ResultReader, RunFilter, UnreadableRun
 from failproof_es.store.reading.experiments import list_attempts
 from failproof_es.store.reading.reader import Connection
 from projections.protocol import exact_text
@@ -58,6 +62,71 @@ class AttemptCost:
     known_usd: float
     cost_usd: float | None
     """`None` if the cost of an answer is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnpricedAnswers:
+    """The answers of one model or judge whose cost is unknown."""
+
+    model: str
+    answers: int
+    run_numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TotalCost:
+    """The cost of several runs together, without carried-over answers."""
+
+    runs: int
+    cost_usd: float | None
+    """`None` if the cost of an answer, or of a run, is unknown."""
+    known_usd: float
+    """The sum of the known costs of answers."""
+    answers: int
+    unpriced: tuple[UnpricedAnswers, ...]
+    orphaned: int
+    """Requests whose outcome nobody recorded, and which may have been charged."""
+    uncounted: tuple[int, ...]
+    """Numbers of the runs that are archived or unreadable."""
+
+
+def cost_of_runs(
+    connection: Connection, reader: ResultReader, which: RunFilter, before: int | None = None
+) -> TotalCost:
+    """The cost of the runs that match `which`; with `before`, only of smaller numbers."""
+    runs: Iterator[RunTotals | UnreadableRun] = reader.totals(before=before, which=which)
+    if which.chooses:  # else they are among the others
+        runs = chain(runs, list_archived(connection, which, before=before))
+    return total_cost(runs)
+
+
+def total_cost(runs: Iterable[RunTotals | UnreadableRun]) -> TotalCost:
+    """The sum of the costs of these runs' answers, judges' included."""
+    total, count, orphaned = Spent(), 0, 0
+    unpriced: defaultdict[str, dict[int, int]] = defaultdict(dict)
+    uncounted: list[int] = []
+    for run in runs:
+        count += 1
+        if isinstance(run, UnreadableRun):
+            uncounted.append(run.run_number)
+            continue
+        orphaned += run.orphaned_requests
+        for key, spent in run.spending.items():
+            total.include(spent)
+            if spent.unpriced:
+                unpriced[key][run.run.started.run_number] = spent.unpriced
+    return TotalCost(
+        runs=count,
+        cost_usd=None if uncounted else _usd(total.cost_usd),
+        known_usd=float(total.known_usd),
+        answers=total.answers,
+        unpriced=tuple(
+            UnpricedAnswers(key, sum(of_runs.values()), tuple(sorted(of_runs)))
+            for key, of_runs in sorted(unpriced.items())
+        ),
+        orphaned=orphaned,
+        uncounted=tuple(sorted(uncounted)),
+    )
 
 
 def uses_of(connection: Connection, reader: ResultReader, summary: RunSummary) -> list[Use]:

@@ -31,6 +31,8 @@ def commands() -> Iterator[Command]:
     for kind in ("table", "json", "jsonl"):
         yield Command(f"runs.{kind}", ("runs", "--format", kind))
         yield Command(f"diff-1-2.{kind}", ("diff", "1", "2", "--format", kind))
+    yield Command("runs-total.table", ("runs", "--total"))
+    yield Command("runs-total.json", ("runs", "--total", "--experiment", "1", "--json"))
     yield Command("diff-1-4.table", ("diff", "1", "4", "--format", "table"))
     for run in RUNS:
         yield from _of_run(str(run))

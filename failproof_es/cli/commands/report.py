@@ -41,6 +41,11 @@ _PRINT = (
     help="Write it here; `-` prints it.  [default: YYYY-MM-DD_HH-MM-SS_NAME.FORMAT here]",
 )  # fmt: skip
 @click.option(
+    "--pool", is_flag=True,
+    help="Count the runs together, as one: for runs that asked different cases of the same models, "
+    "such as both runs of an import.",
+)  # fmt: skip
+@click.option(
     "--slide", is_flag=True, help="Write only one table: models, severities and categories."
 )
 @click.option(
@@ -53,15 +58,17 @@ def report(
     runs: tuple[str, ...],
     form: str | None,
     output: Path | None,
+    pool: bool,
     slide: bool,
     without: tuple[str, ...],
     junit: Path | None,
 ) -> None:
     """Write a report of RUN, or of several runs and how they compare.
 
-    It begins with the verdict. The comparison covers the cases that all runs were asked. Prints the
-    path of the file. Every rate has its counts and its interval. Text written by models is shown as
-    it is, and never interpreted.
+    It begins with the verdict. The comparison covers the cases that all runs were asked. With
+    --pool, several runs count as one, and the report names them. Prints the path of the file. Every
+    rate has its counts and its interval. Text written by models is shown as it is, and never
+    interpreted.
     """
     require("report", "a report")
     if without and not slide:
@@ -72,7 +79,9 @@ def report(
         run_ids = [resolve_run(connection, run) for run in runs]
         if junit is not None:
             write_junit(store, [RecordedRun.read(connection, run_id) for run_id in run_ids], junit)
-        name, files = _files(connection, run_ids, forms, progress, slide=slide, without=without)
+        name, files = _files(
+            connection, run_ids, forms, progress, pooled=pool, slide=slide, without=without
+        )
         for suffix, pieces in zip(forms, files, strict=True):
             if output is not None and str(output) == "-":
                 for piece in pieces:
@@ -90,6 +99,7 @@ def _files(
     forms: Sequence[str],
     progress: StepProgress,
     *,
+    pooled: bool,
     slide: bool,
     without: Sequence[str],
 ) -> tuple[str, Sequence[Iterable[bytes]]]:
@@ -97,10 +107,12 @@ def _files(
     from failproof_es.report.formats.documents import document_of, slide_of
 
     if slide:
-        name, slides = slide_of(connection, run_ids, forms, progress, without=without)
+        name, slides = slide_of(
+            connection, run_ids, forms, progress, without=without, pooled=pooled
+        )
         return name, [[content] for content in slides]
     (form,) = forms
-    name, pieces = document_of(connection, run_ids, form, progress)
+    name, pieces = document_of(connection, run_ids, form, progress, pooled=pooled)
     return name, [pieces]
 
 

@@ -1,8 +1,10 @@
-"""`runs`: all recorded runs, newest first."""
+"""`runs`: all recorded runs, newest first, or what they cost together."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
 from itertools import chain, islice
 from typing import Any
 from uuid import UUID
@@ -12,23 +14,29 @@ import click
 from failproof_es.catalogue.wording import usd
 from failproof_es.cli.app.chosen_run import left_out_rows, say_warning
 from failproof_es.cli.app.errors import ExitCode
+from failproof_es.cli.app.moments import moment_argument
 from failproof_es.cli.app.next_page import say_next_page
 from failproof_es.cli.app.program import CliCommand, session
+from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import (
     BelowRows,
     Column,
     Format,
     format_option,
+    print_facts,
+    print_json,
     print_rows,
     print_table,
     say,
 )
+from failproof_es.engine.history import read_run
 from failproof_es.engine.related_runs.attempts import GATES
 from failproof_es.engine.workers.presence import list_holders, undriven_runs
 from failproof_es.reading.listed_runs import ListedRun, list_runs
 from failproof_es.reading.recorded_run import reader_for
 from failproof_es.reading.result_reader import RunFilter
-from failproof_es.store.reading.reader import Connection
+from failproof_es.reading.run_costs import TotalCost, cost_of_runs
+from failproof_es.store.reading.reader import Connection, resolve_run
 from failproof_es.support.percentages import percent, percent_range
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import one_line
@@ -76,9 +84,8 @@ _RATE_KEYS = ("model", "passed", "failed", "scored", "unscored", "rate", "bounds
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
-    default=_LIMIT,
-    show_default=True,
-    help="Print at most N runs. The command for the next page is printed on stderr.",
+    help="Print at most N runs. The command for the next page is printed on stderr.  "
+    f"[default: {_LIMIT}]",
     metavar="N",
 )
 @click.option(
@@ -88,6 +95,18 @@ _RATE_KEYS = ("model", "passed", "failed", "scored", "unscored", "rate", "bounds
     help="Print only runs whose number is smaller than NUMBER.",
 )
 @click.option("--tag", metavar="TAG", help="Print only runs with this tag (`annotate --tag`).")
+@click.option(
+    "--text", metavar="TEXT", help="Print only runs with TEXT in a name, or of this number or id."
+)
+@click.option(
+    "--experiment", metavar="RUN", help="Print only attempts of the same experiment as RUN."
+)
+@click.option(
+    "--since", type=moment_argument, metavar="TIME", help="Print only runs begun then or later."
+)
+@click.option(
+    "--until", type=moment_argument, metavar="TIME", help="Print only runs begun then or earlier."
+)
 @click.option("--hidden", is_flag=True, help="Print hidden runs, too (`annotate --hide`).")
 @click.option(
     "--unscored", is_flag=True,
@@ -95,14 +114,22 @@ _RATE_KEYS = ("model", "passed", "failed", "scored", "unscored", "rate", "bounds
     "and runs that cannot be counted.",
 )  # fmt: skip
 @click.option("--all", "everything", is_flag=True, help="Print all runs, however many there are.")
+@click.option(
+    "--total", is_flag=True, help="Print only what all chosen runs cost together (see below)."
+)
 @format_option()
 def runs(
-    limit: int,
+    limit: int | None,
     before: int | None,
     tag: str | None,
+    text: str | None,
+    experiment: str | None,
+    since: datetime | None,
+    until: datetime | None,
     hidden: bool,
     unscored: bool,
     everything: bool,
+    total: bool,
     output_format: Format,
 ) -> None:
     """List the runs, newest first.
@@ -130,14 +157,30 @@ def runs(
     on stderr, and as JSON also in the last object, `left_out`. The command for older runs is on
     stderr.
 
+    With --total, the cost is of all runs that the other options choose. It is `at least` the sum
+    of the known costs if answers have no price or no count of tokens (`unpriced`, by model), or
+    runs are archived or unreadable (`uncounted`). In JSON `cost_usd` is then null, and `known_usd`
+    the sum.
+
     A run whose record is damaged is listed as unreadable, and the exit code is 1. The reason is
     printed on stderr; in JSON it is under `problem`.
     """
+    if total and (limit is not None or unscored):
+        raise WrongUsage("options-conflict", "--total excludes --limit and --unscored")
+    limit = limit or _LIMIT
     problems: list[str] = []
     with session().open_store() as store, store.lend() as connection:
-        which = RunFilter(tag=tag, hidden=None if hidden else False)
+        which = RunFilter(
+            text=text, tag=tag, hidden=None if hidden else False, since=since, until=until,
+            experiment=None if experiment is None else _experiment_of(connection, experiment),
+        )  # fmt: skip
         reader = reader_for(connection)
         say_warning(reader)
+        if total:
+            cost = cost_of_runs(connection, reader, which, before)
+            left_out = [] if hidden else _say_hidden(reader.count_hidden())
+            _print_total(cost, left_out, output_format)
+            return
         holders = list_holders(connection)
         most = None if everything or unscored else limit + 1  # one more: is there a next page?
         listed = list_runs(connection, reader, limit=most, before=before, which=which)
@@ -151,7 +194,7 @@ def runs(
             print_table(
                 map(_for_people, rows),
                 columns,
-                when_empty=_when_empty(before, tag, unscored),
+                when_empty=_when_empty(before, which, unscored),
                 below=BelowRows(most_phrases=_LINES_BELOW),
             )
         left_out = [] if hidden else _say_hidden(reader.count_hidden())
@@ -175,15 +218,47 @@ def _say_hidden(count: int) -> list[dict[str, Any]]:
     return [{"why": "hidden", "runs": count, "command": command}]
 
 
-def _when_empty(before: int | None, tag: str | None, unscored: bool) -> str:
+def _experiment_of(connection: Connection, run: str) -> str:
+    """The digest of the experiment of the run that `run` names."""
+    return read_run(connection, resolve_run(connection, run)).started.experiment.digest
+
+
+def _print_total(
+    total: TotalCost, left_out: Sequence[dict[str, Any]], output_format: Format
+) -> None:
+    """Print what runs cost together, and what has no known cost."""
+    if output_format is not Format.TABLE:
+        print_json({**asdict(total), "left_out": left_out})
+        return
+    is_least = "at least " if total.cost_usd is None or total.orphaned else ""
+    unpriced = (
+        f"{of.model}: {plural(of.answers, 'answer')} in {plural(len(of.run_numbers), 'run')}"
+        for of in total.unpriced
+    )
+    uncounted = ", ".join(f"run {number}" for number in total.uncounted)
+    facts = {
+        "runs": f"{total.runs:,}",
+        "answers": f"{total.answers:,}",
+        "cost": f"{is_least}{usd(total.known_usd)}" if total.known_usd else usd(total.cost_usd),
+        "unpriced": "; ".join(unpriced),
+        "orphaned": total.orphaned and plural(total.orphaned, "request"),
+        "uncounted": uncounted and f"{uncounted} (archived or unreadable)",
+    }
+    print_facts({name: value for name, value in facts.items() if value})
+
+
+def _when_empty(before: int | None, which: RunFilter, unscored: bool) -> str:
     """The message if there is no run to list: why, and what to do.
 
-    `before`, `tag` and `unscored` are the values of the options.
+    `before` and `unscored` are the values of the options.
     """
     if unscored:
         return "every planned evaluation of these runs has a score"
-    if tag is not None:
-        return f"no run has the tag {one_line(tag)}; `failproof-es annotate RUN --tag` adds one"
+    if which == RunFilter(tag=which.tag, hidden=which.hidden) and which.tag is not None:
+        tag = one_line(which.tag)
+        return f"no run has the tag {tag}; `failproof-es annotate RUN --tag` adds one"
+    if which.chooses:
+        return "no run matches these options; all: `failproof-es runs`"
     if before is None:
         return "no runs yet; start the first: `failproof-es start quickstart`"
     return f"no run before {before}; list the newest: `failproof-es runs`"

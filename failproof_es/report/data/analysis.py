@@ -186,11 +186,13 @@ def stability(series: str, of: Sequence[Observation]) -> Stability | None:
     k is the highest number of scored repetitions of a case; `None` if it is below 2. A case with
     fewer than k, as after an error, is left out: fewer repetitions look more stable.
     """
-    tries: dict[tuple[str, str], list[bool]] = defaultdict(list)
-    families: dict[tuple[str, str], tuple[str, str]] = {}
+    tries: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
+    families: dict[tuple[str, str, str], tuple[str, str]] = {}
     for seen in _scored(of):
-        tries[seen.suite, seen.case].append(bool(seen.passed))
-        families[seen.suite, seen.case] = seen.cluster
+        # pooled runs may grade the case of one id in two ways
+        case = (seen.suite, seen.case, seen.question.graded)
+        tries[case].append(bool(seen.passed))
+        families[case] = seen.cluster
     k = max((len(outcomes) for outcomes in tries.values()), default=0)
     if k < 2:
         return None

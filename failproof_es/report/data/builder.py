@@ -32,6 +32,7 @@ from failproof_es.report.data.content import (
 )
 from failproof_es.report.data.judge_agreement import agreements
 from failproof_es.report.data.observations import Observation, observations
+from failproof_es.report.data.pooling import pool
 from failproof_es.store.reading.reader import find
 
 E = TypeVar("E", bound=Event)
@@ -46,16 +47,25 @@ def no_progress(step: str, done: int, of: int) -> None:
 
 
 def build_report(
-    connection: Connection, run_ids: Sequence[UUID], progress: Progress = no_progress
+    connection: Connection,
+    run_ids: Sequence[UUID],
+    progress: Progress = no_progress,
+    *,
+    pooled: bool = False,
 ) -> Report:
     """The report of these runs as the log has them now, each run once, in the order given.
 
-    Raises `InvalidInput` if a run does not exist or is archived, or if its dialect is not
-    installed; `ImpossibleHistory` if the record of an evaluation contradicts itself.
+    With `pooled`, they are counted together, as one. Raises `InvalidInput` if that cannot be, if a
+    run does not exist or is archived, or if its dialect is not installed; `ImpossibleHistory` if
+    the record of an evaluation contradicts itself.
     """
     recorded = [RecordedRun.read_events(connection, run_id) for run_id in dict.fromkeys(run_ids)]
     runs = [recorded_run.run for recorded_run in recorded]
-    seen = [_observations(recorded_run, len(runs), progress) for recorded_run in recorded]
+    parts = 1 if pooled else len(runs)
+    seen = [_observations(recorded_run, parts, progress) for recorded_run in recorded]
+    pool_sentence = None
+    if pooled:
+        seen, pool_sentence = pool([run.started for run in runs], seen)
     everything = [observation for of_run in seen for observation in of_run]
     progress("computing the rates", 0, 0)
     series = analysis.by_series(everything)
@@ -71,7 +81,7 @@ def build_report(
     report = Report(
         made_at=datetime.now(UTC),
         title=", ".join(f"run {run.started.run_number} {run.started.name}" for run in runs),
-        verdict=verdict(provenances, gates, series, compared, differences),
+        verdict=verdict(provenances, gates, series, compared, differences, pool_sentence),
         gates=gates,
         comparisons=differences,
         pairings=compared,
@@ -82,7 +92,7 @@ def build_report(
         refusals=tuple(starmap(analysis.refusals, series.items())),
         measures=tuple(chain.from_iterable(starmap(analysis.measures, series.items()))),
         funnels=tuple(
-            analysis.funnel(n, of, judged=of[0].run_number in runs_with_judges)
+            analysis.funnel(n, of, judged=any(seen.run_number in runs_with_judges for seen in of))
             for n, of in series.items()
         ),
         errors=tuple(starmap(analysis.errors, series.items())),
@@ -96,6 +106,7 @@ def build_report(
         latencies=tuple(starmap(analysis.latencies, series.items())),
         limitations=(),
         asked=provenances,
+        pooled=pool_sentence,
     )
     return limitations(report, series)
 
@@ -107,7 +118,7 @@ def _with_reviews(connection: Connection, failures: Sequence[Failed]) -> Iterato
 
 
 def _observations(recorded: RecordedRun, runs: int, progress: Progress) -> list[Observation]:
-    """The observations of a run; `runs` is the number of runs in the report."""
+    """The observations of a run; `runs` is the number of runs that are counted apart."""
     read: list[Observation] = []
     started = recorded.started
     for observation in observations(recorded, series_format=_series_format(recorded.run, runs)):
@@ -120,9 +131,9 @@ _NO_GATES = (Gates(), Gates(max_unscored_rate=None))
 
 
 def _series_format(run: Run, runs: int) -> str:
-    """Format of a run's series names: `{model}`, or `{model} (run N)` in a report of several runs.
+    """Format of a run's series names: `{model}`, or `{model} (run N)` beside other runs.
 
-    `runs` is the number of runs in the report; `{model}` is left for `str.format`.
+    `runs` is the number of runs that are counted apart; `{model}` is left for `str.format`.
     """
     return "{model}" if runs == 1 else f"{{model}} (run {run.started.run_number})"
 

@@ -59,13 +59,14 @@ def verdict(
     series: Mapping[str, Sequence[Observation]],
     compared: Sequence[SeriesPairing] = (),
     comparisons: Sequence[Comparison] = (),
+    pooled: str | None = None,
 ) -> Verdict:
     """The verdict in a few sentences, and remarks on how far it holds. The worst sets the tone.
 
     Missed gates and failed runs come first, then the result with its most severe failures, then
     gates that are met, which are good only if one is on results. The remarks are the names of
     several missed gates, doubts, and results by people. A damaged record is the whole verdict.
-    `series` maps the name of each series to its observations.
+    `series` maps the name of each series to its observations; `pooled` is `Report.pooled`.
     """
     runs = [provenance.run for provenance in provenances]
     if broken := _name_runs(
@@ -85,6 +86,8 @@ def verdict(
         *_fixed_outcomes(series),
         *(("plain", sentence) for sentence in islice(_unlike_series(compared), 1)),
     ]
+    if pooled is not None:
+        remarks.append(("plain", pooled))
     tones = {tone for tone, _ in (*bad, *met, *remarks)}
     results = list(result_sentences(series, comparisons))
     if not results and not any(run.by_people or run.status == "failed" for run in runs):

@@ -315,8 +315,13 @@ class Report:
     latencies: tuple[Distribution, ...]
     limitations: tuple[str, ...]
     asked: tuple[Provenance, ...]
+    pooled: str | None = None
+    """The runs that are counted together, in a sentence; `None` if each is counted by itself."""
 
     @property
     def series(self) -> tuple[str, ...]:
-        """Names of the series (one model in one run each), in the order of `funnels`."""
+        """Names of the series (one model in one run each, or in all that are counted together).
+
+        In the order of `funnels`.
+        """
         return tuple(funnel.series for funnel in self.funnels)

@@ -26,14 +26,15 @@ def document_of(
     run_ids: Sequence[UUID],
     document: str,
     progress: Progress = no_progress,
+    *,
+    pooled: bool = False,
 ) -> tuple[str, Iterator[bytes]]:
     """The name of the first run, and the report in pieces: as `html`, `md`, `json` or `csv`.
 
-    Transcripts are read from the connection while the pieces are iterated. Raises `InvalidInput` if
-    a run does not exist or is archived, or if its dialect is not installed; `ImpossibleHistory` if
-    the record of an evaluation contradicts itself.
+    Transcripts are read from the connection while the pieces are iterated. Raises as `build_report`
+    does.
     """
-    report = build_report(connection, run_ids, progress)
+    report = build_report(connection, run_ids, progress, pooled=pooled)
     name = report.asked[0].run.name
     if document == "json":
         return name, json_csv.json_pieces(report)
@@ -50,12 +51,13 @@ def slide_of(
     progress: Progress = no_progress,
     *,
     without: Sequence[str] = (),
+    pooled: bool = False,
 ) -> tuple[str, list[bytes]]:
     """The name of the first run, and its slide as `md`, `svg` or `png`: one file for each form.
 
     Raises as `document_of` and `build_slide` do.
     """
-    report = build_report(connection, run_ids, progress)
+    report = build_report(connection, run_ids, progress, pooled=pooled)
     progress("drawing", 0, 0)
     slide = build_slide(report, without)
     return f"{report.asked[0].run.name}-slide", [slide_piece(slide, form) for form in forms]

@@ -113,6 +113,11 @@ def _notes(report: Report) -> Iterator[str]:
     """The content of the cells, the runs behind it, and whether these have ended and are sound."""
     yield f"Passed, of the evaluations that were scored, and the {INTERVAL.heading}: {_METHOD}"
     yield f"As the log stood on {moment(report.made_at)}: {report.title}."
+    if report.pooled is not None:
+        yield report.pooled
+    unscored = sum(group.unscored for group in report.groups if group.dimension == "overall")
+    if unscored:
+        yield f"{plural(unscored, 'evaluation')} without a score: in no rate."
     for provenance in report.asked:
         if provenance.integrity is False:
             yield f"The record of run {provenance.run.run_number} is damaged: do not trust this."

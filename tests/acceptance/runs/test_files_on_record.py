@@ -45,7 +45,7 @@ def test_whatever_is_written_about_a_run_is_in_its_audit_trail(
         start(store, tmp_path, mock_url, run)
     commands: tuple[tuple[str, ...], ...] = (
         ("report", "1", "2", "-o", "a.html"),
-        ("report", "1", "2", "--slide", "-o", "f.png"),
+        ("report", "1", "2", "--slide", "--pool", "-o", "f.md"),
         ("results", "1", "--junit", "b.xml"),
         ("evidence", "export", "1", "-o", "c.evidence"),
         ("review", "export", "1", "d.csv"),
@@ -56,6 +56,7 @@ def test_whatever_is_written_about_a_run_is_in_its_audit_trail(
         done = invoke(store.url, *command, cwd=tmp_path)
         assert done.exit_code == 0, done.output
         assert "not on record" not in done.stderr
+    assert "Counted together: runs 1, 2." in (tmp_path / "f.md").read_text()
     first, second = (files_of(store, tmp_path, run) for run in (1, 2))
     assert [each["kind"] for each in first] == (
         ["report", "report", "report", "evidence", "review_sheet"] + 4 * ["export"]

@@ -21,6 +21,7 @@ from failproof_es.console.parts.run import RunPage, next_steps
 from failproof_es.console.rendering import render
 from failproof_es.core.case import operations_id
 from failproof_es.engine.annotations import annotations_of
+from failproof_es.engine.history import read_run
 from failproof_es.events import RunAnnotated
 from failproof_es.reading.at_head import catch_up_problem
 from failproof_es.reading.listed_runs import list_runs
@@ -109,6 +110,7 @@ def readers_choose_alike(store: Store) -> None:
     """The log and the rows choose the same runs; forged annotations count for nothing."""
     with store.connect() as connection:
         first, second, third = (resolve_run(connection, str(number)) for number in (1, 2, 3))
+        begun = read_run(connection, second).started
     elsewhere = EventHeader(operations_id(first), None, about=third, who="w", where="h")
     forged = {"name": "forged", "tags": ("x",), "note": None, "hidden": True}
     one_more_than_a_query_reads = 9
@@ -121,6 +123,9 @@ def readers_choose_alike(store: Store) -> None:
             (RunFilter(hidden=True), [1]), (RunFilter(tag="x\\u0000"), [2]),
             (RunFilter(tag="x"), []), (RunFilter(text="other"), [2]),
             (RunFilter(text="acceptance", hidden=False), [3, 2]), (RunFilter(text="forged"), []),
+            (RunFilter(since=begun.timestamp), [3, 2]), (RunFilter(until=begun.timestamp), [2, 1]),
+            (RunFilter(experiment=begun.experiment.digest), [3, 2, 1]),
+            (RunFilter(experiment="0" * 64), []),
         ):  # fmt: skip
             for reader in readers:
                 found = list_runs(connection, reader, which=which)

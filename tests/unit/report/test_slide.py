@@ -96,9 +96,13 @@ def test_a_slide_of_a_run_that_goes_on_or_is_damaged_says_so() -> None:
     )
 
 
-def test_what_was_not_scored_has_no_rate() -> None:
-    report = report_of("ab", "xy")
-    slide = build_slide(replace(report, groups=report.groups[:-1]))
+def test_what_was_not_scored_has_no_rate_and_runs_counted_together_are_named() -> None:
+    report = replace(report_of("ab", "xy"), pooled="Counted together: runs 1, 2.")
+    overall, *rest = report.groups[:-1]
+    slide = build_slide(replace(report, groups=(replace(overall, unscored=2), *rest)))
+    assert slide.notes[2:-1] == (
+        "Counted together: runs 1, 2.", "2 evaluations without a score: in no rate.",
+    )  # fmt: skip
     assert slide.notes[-1] == "–: nothing was scored."
     assert slide.rows[2][1] == (rate([True, True, False]), None)
     shown = slide_piece(slide, "md").decode()

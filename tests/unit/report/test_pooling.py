@@ -1,0 +1,63 @@
+"""Several runs counted together: every obstacle is named, and no case counts as two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from failproof_es.core.pairing import Question
+from failproof_es.events import RunStarted
+from failproof_es.problems import InvalidInput
+from failproof_es.report.data.analysis import groups, stability
+from failproof_es.report.data.observations import Observation
+from failproof_es.report.data.pooling import pool
+from tests.unit.histories import a_case
+from tests.unit.report.observed import observed
+from tests.unit.summaries import scored_outcome, summary_of
+
+
+def begun(number: int, *models: str, **more: object) -> RunStarted:
+    summary = summary_of({model: [(a_case(), scored_outcome(1.0))] for model in models or "m"})
+    return summary.run.started.model_copy(update={"run_number": number, **more})
+
+
+TWICE = {"execution": {"repetitions": 2}}
+CHECKED = [observed("a", run_number=1), observed("b", False, run_number=1)]
+JUDGED = [
+    observed(
+        "a", False, suite="judged", cluster=("judged", "a"), run_number=2,
+        question=Question("graded by a judge", "s a", "judged", "a", 1),
+    ),
+    observed("c", suite="judged", cluster=("judged", "c"), run_number=2),
+]  # fmt: skip
+
+
+def test_runs_count_as_one_and_a_case_of_both_is_one_cluster() -> None:
+    pooled, sentence = pool([begun(1), begun(2)], [CHECKED, JUDGED])
+    assert sentence == "Counted together: runs 1, 2; 1 case of several runs count in each."
+    together = [observation for of_run in pooled for observation in of_run]
+    (overall, *_) = groups("m", together)
+    assert (overall.rate.passed, overall.rate.total, overall.rate.clusters) == (2, 4, 3)
+    assert stability("m", together) is None, "two criteria are no repetitions"
+    assert pool([begun(1), begun(2)], [CHECKED, JUDGED[1:]])[1] == "Counted together: runs 1, 2."
+
+
+@pytest.mark.parametrize(
+    ("runs", "seen", "why"),
+    [
+        ([begun(1)], [CHECKED], "run 1 alone"),
+        ([begun(1), begun(2, "m", "n")], [CHECKED, JUDGED], "different models"),
+        ([begun(1), begun(2)], [CHECKED, CHECKED], "runs 1 and 2 both asked case 'a'"),
+        (
+            [begun(1), begun(2, configuration=TWICE, planned_evaluations=2)],
+            [CHECKED, JUDGED], "a different number of times",
+        ),
+    ],
+)  # fmt: skip
+def test_runs_that_are_no_parts_of_one_are_refused(
+    runs: Sequence[RunStarted], seen: Sequence[Sequence[Observation]], why: str
+) -> None:
+    with pytest.raises(InvalidInput, match=why) as refused:
+        pool(runs, seen)
+    assert [problem.code for problem in refused.value.problems] == ["not-poolable"]
