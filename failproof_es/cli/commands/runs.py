@@ -14,8 +14,8 @@ import click
 from failproof_es.catalogue.wording import usd
 from failproof_es.cli.app.chosen_run import left_out_rows, say_warning
 from failproof_es.cli.app.errors import ExitCode
-from failproof_es.cli.app.moments import moment_argument
 from failproof_es.cli.app.next_page import say_next_page
+from failproof_es.cli.app.option_values import moment_argument
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import (
