@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -167,7 +168,7 @@ def runs(
     """
     if total and (limit is not None or unscored):
         raise WrongUsage("options-conflict", "--total excludes --limit and --unscored")
-    limit = limit or _LIMIT
+    limit = min(limit or _LIMIT, sys.maxsize - 1)
     problems: list[str] = []
     with session().open_store() as store, store.lend() as connection:
         which = RunFilter(

@@ -8,7 +8,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from inspect import getattr_static
 from typing import Any
 
 from failproof_es.dialects import dialect_named
@@ -44,16 +45,27 @@ def lay_seam() -> None:
     vars(grader)["take_steps"] = vars(steps)["take_steps"] = take_steps
     name, method, process = os.environ[_SEAM].split()
     kind = type(dialect_named(name))
-    original = getattr(kind, method)
+    setattr(kind, method, Killing(getattr_static(kind, method), int(process)))
 
-    def killing(self: Any, *arguments: Any) -> Any:
-        if not _grading:
-            return original(self, *arguments)
-        os.kill(int(process), signal.SIGKILL)
-        time.sleep(60)
-        raise AssertionError("the program lives on")
 
-    setattr(kind, method, killing)
+class Killing:
+    """In the place of a dialect's method, whether that is a function of it or of its module."""
+
+    def __init__(self, original: Any, process: int) -> None:
+        self._original, self._process = original, process
+
+    def __get__(self, dialect: Dialect | None, kind: type[Dialect]) -> Callable[..., Any]:
+        """The method as it is found, which kills once there is a reply to read."""
+        method: Callable[..., Any] = self._original.__get__(dialect, kind)
+
+        def killing(*arguments: Any) -> Any:
+            if not _grading:
+                return method(*arguments)
+            os.kill(self._process, signal.SIGKILL)
+            time.sleep(60)
+            raise AssertionError("the program lives on")
+
+        return killing
 
 
 def main() -> None:

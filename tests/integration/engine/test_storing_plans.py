@@ -162,12 +162,12 @@ def test_several_files_are_read_once_and_counted_each(store: Store, tmp_path: Pa
     kind = type(source.dialect)
     original = kind.load_by_file
 
-    def counted(dialect: Any, files: Sequence[Path], problems: Any) -> Any:
+    def counted(files: Sequence[Path], problems: Any) -> Any:
         loads.append(files)
-        return original(dialect, files, problems)
+        return original(files, problems)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(kind, "load_by_file", counted)
+        patched.setattr(kind, "load_by_file", staticmethod(counted))
         plan = store_plan(store, source, *read(source))
     assert len(loads) == 1
     assert [suite.cases for suite in plan.suites] == [2, 1, 3]
