@@ -52,7 +52,7 @@ def severity_rank(severity: str | None) -> int:
     known ones, no severity last."""
     if severity is None:
         return len(WORDS) + 1
-    return _RANKS.get(severity.strip().lower(), len(WORDS))
+    return _RANKS.get(severity.strip(" ").lower(), len(WORDS))
 
 
 def words_of_severity(word: str) -> tuple[str, ...]:

@@ -147,10 +147,12 @@ def _documents(
 def _judged_id(case: ImportedCase, name: str, findings: Findings, seen_ids: SeenIds) -> str:
     """The id of a judged case: the dialect `redteam` wants one that no other suite has."""
     at = Path(case.place.path)
-    if seen_ids.claim(_JUDGED_IDS, case.case_id, at, case.place.line or 0) is None:
-        return case.case_id
-    findings.note(case.place, _JUDGED_BY_SUITE, case.case_id)
-    return f"{case.suite or name}/{case.case_id}"
+    judged_id = case.case_id
+    while seen_ids.claim(_JUDGED_IDS, judged_id, at, case.place.line or 0) is not None:
+        judged_id = f"{case.suite or name}/{judged_id}"
+    if judged_id != case.case_id:
+        findings.note(case.place, _JUDGED_BY_SUITE, case.case_id)
+    return judged_id
 
 
 def _is_judged(case: ImportedCase) -> bool:

@@ -14,7 +14,7 @@ from failproof_es.core.summary import RunSummary, RunTotals
 from failproof_es.engine.related_runs.attempts import AttemptNumbers
 from failproof_es.events import RunStatus
 from failproof_es.reading.archived_list import list_archived
-from failproof_es.reading.result_reader import ResultReader, RunFilter, UnreadableRun
+from failproof_es.reading.result_reader import ResultReader, RunFilter, RunInArchive, UnreadableRun
 from failproof_es.store.reading.experiments import list_attempts
 from failproof_es.store.reading.reader import Connection
 from projections.protocol import exact_text
@@ -87,17 +87,32 @@ class TotalCost:
     orphaned: int
     """Requests whose outcome nobody recorded, and which may have been charged."""
     uncounted: tuple[int, ...]
-    """Numbers of the runs that are archived or unreadable."""
+    """Numbers of the runs that are archived or damaged."""
+    damaged: tuple[int, ...]
+    """Numbers of the runs whose record cannot be read."""
 
 
 def cost_of_runs(
     connection: Connection, reader: ResultReader, which: RunFilter, before: int | None = None
 ) -> TotalCost:
-    """The cost of the runs that match `which`; with `before`, only of smaller numbers."""
+    """The cost of the runs that match `which`; with `before`, only of smaller numbers.
+
+    Nobody can say whether `which` chooses a damaged run: it is among them always.
+    """
     runs: Iterator[RunTotals | UnreadableRun] = reader.totals(before=before, which=which)
     if which.chooses:  # else they are among the others
-        runs = chain(runs, list_archived(connection, which, before=before))
+        everything = reader.totals(before=before, which=RunFilter(hidden=which.hidden))
+        runs = chain(
+            (run for run in runs if not is_damaged(run)),
+            list_archived(connection, which, before=before),
+            filter(is_damaged, everything),
+        )
     return total_cost(runs)
+
+
+def is_damaged(run: RunTotals | UnreadableRun) -> bool:
+    """Whether the run's record cannot be read although it is not archived."""
+    return isinstance(run, UnreadableRun) and not isinstance(run, RunInArchive)
 
 
 def total_cost(runs: Iterable[RunTotals | UnreadableRun]) -> TotalCost:
@@ -105,10 +120,13 @@ def total_cost(runs: Iterable[RunTotals | UnreadableRun]) -> TotalCost:
     total, count, orphaned = Spent(), 0, 0
     unpriced: defaultdict[str, dict[int, int]] = defaultdict(dict)
     uncounted: list[int] = []
+    damaged: list[int] = []
     for run in runs:
         count += 1
         if isinstance(run, UnreadableRun):
             uncounted.append(run.run_number)
+            if is_damaged(run):
+                damaged.append(run.run_number)
             continue
         orphaned += run.orphaned_requests
         for key, spent in run.spending.items():
@@ -126,6 +144,7 @@ def total_cost(runs: Iterable[RunTotals | UnreadableRun]) -> TotalCost:
         ),
         orphaned=orphaned,
         uncounted=tuple(sorted(uncounted)),
+        damaged=tuple(sorted(damaged)),
     )
 
 

@@ -64,10 +64,11 @@ def redact_message(message: str, url: str | None = None) -> str:
 
     With `url`, wherever its password occurs, too.
     """
-    redacted = _OTHER_AUTHORITY.sub(rf"\1:{_HIDDEN}@", _URL.sub(_redact_match, message))
-    redacted = _AS_PARAMETER.sub(rf"\1={_HIDDEN}", redacted)
     password = parameters_of(url).get("password") if url else None
-    return redacted.replace(password, _HIDDEN) if password else redacted
+    # First, while it stands there whole: a pattern ends at a blank of it, or at its `@`.
+    redacted = message.replace(password, _HIDDEN) if password else message
+    redacted = _OTHER_AUTHORITY.sub(rf"\1:{_HIDDEN}@", _URL.sub(_redact_match, redacted))
+    return _AS_PARAMETER.sub(rf"\1={_HIDDEN}", redacted)
 
 
 def _redact_value(name: str, value: str) -> str:

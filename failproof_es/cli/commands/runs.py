@@ -181,6 +181,7 @@ def runs(
             cost = cost_of_runs(connection, reader, which, before)
             left_out = [] if hidden else _say_hidden(reader.count_hidden())
             _print_total(cost, left_out, output_format)
+            _end_if_damaged([f"run {number} cannot be read" for number in cost.damaged])
             return
         holders = list_holders(connection)
         most = None if everything or unscored else limit + 1  # one more: is there a next page?
@@ -204,6 +205,11 @@ def runs(
             print_rows(objects, TABLE_COLUMNS, output_format)
         if (older := next(listed, None)) is not None:
             say_next_page("older runs", before=older.run_number + 1)
+    _end_if_damaged(problems)
+
+
+def _end_if_damaged(problems: Sequence[str]) -> None:
+    """End the command with exit code 1 after what is said of each damaged run, if there is one."""
     for problem in problems:
         say(f"error: the record of {problem}. `failproof-es verify` says whether it was changed.")
     if problems:
@@ -231,6 +237,7 @@ def _print_total(
     if output_format is not Format.TABLE:
         print_json({**asdict(total), "left_out": left_out})
         return
+    is_unknown = total.cost_usd is None and not total.known_usd
     is_least = "at least " if total.cost_usd is None or total.orphaned else ""
     unpriced = (
         f"{of.model}: {plural(of.answers, 'answer')} in {plural(len(of.run_numbers), 'run')}"
@@ -240,7 +247,7 @@ def _print_total(
     facts = {
         "runs": f"{total.runs:,}",
         "answers": f"{total.answers:,}",
-        "cost": f"{is_least}{usd(total.known_usd)}" if total.known_usd else usd(total.cost_usd),
+        "cost": usd(None) if is_unknown else f"{is_least}{usd(total.known_usd)}",
         "unpriced": "; ".join(unpriced),
         "orphaned": total.orphaned and plural(total.orphaned, "request"),
         "uncounted": uncounted and f"{uncounted} (archived or unreadable)",

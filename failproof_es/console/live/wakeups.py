@@ -14,6 +14,7 @@ import psycopg
 from psycopg import sql
 
 from failproof_es.console.database import ReadOnlyDatabase
+from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import PROJECTED_CHANNEL
 from failproof_es.support import clock
 
@@ -75,8 +76,8 @@ class Wakeups:
         tries = 0
         while not self._is_over:
             with (
-                # RuntimeError: a closed event loop.
-                suppress(psycopg.Error, RuntimeError),
+                # InvalidInput: a server that cannot be used; RuntimeError: a closed event loop.
+                suppress(psycopg.Error, InvalidInput, RuntimeError),
                 self._database.apart() as connection,
             ):
                 connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(PROJECTED_CHANNEL)))

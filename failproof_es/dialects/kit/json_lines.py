@@ -49,6 +49,9 @@ class Defect(Exception):
     remedy: str | None = None
     line: int | None = None
 
+    def __str__(self) -> str:
+        return self.message
+
     def report(self, problems: Problems, **place: Any) -> None:
         """Report the defect. `place` is its place as arguments of `Problems.error`."""
         own: dict[str, Any] = {"line": self.line, "field": self.field, "remedy": self.remedy}

@@ -78,7 +78,10 @@ def yaml_cases(path: Path, problems: Problems, noun: str = "case") -> Iterator[W
         line = tree.line_of(at) or 1
         if not isinstance(value, dict):
             remedy = f"write a {noun} as `key: value` lines, or a list of such {noun}s"
-            problems.error("wrong-type", f"is not a {noun}", path=path, line=line, remedy=remedy)
+            problems.error(
+                "wrong-type", f"is not a {noun}", path=path, line=line,
+                field=dotted(at) or None, case_line=line, remedy=remedy,
+            )  # fmt: skip
             continue
         try:
             document = parse_object(json.dumps(value).encode(), noun)

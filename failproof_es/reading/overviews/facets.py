@@ -159,7 +159,8 @@ def _read_counters(
             yield name, tuple(_status_values(connection, run_id, rest, counts))
         elif counts is None:
             values = everything.get(name, {})
-            order = [facet_value.value for facet_value in _order_values(name, values, None)]
+            choice = getattr(which, name)
+            order = [facet_value.value for facet_value in _order_values(name, values, choice)]
             yield name, tuple(FacetValue(value, None) for value in order)
         else:
             if (choice := getattr(which, name)) is not None:

@@ -31,14 +31,14 @@ def pool(runs: Sequence[RunStarted], seen: Seen) -> tuple[list[list[Observation]
     pooled: list[list[Observation]] = []
     for of_run in seen:
         shared |= {observation.question.sent for observation in of_run} & clusters.keys()
-        pooled.append(
-            [
-                replace(observation, cluster=clusters.get(sent, observation.cluster))
-                for observation in of_run
-                for sent in (observation.question.sent,)
-            ]
-        )
-        for observation in of_run:
+        joined = {
+            observation.cluster: clusters[observation.question.sent]
+            for observation in of_run
+            if observation.question.sent in clusters
+        }  # with a case, its whole family joins the cluster of the earlier run
+        own = [replace(one, cluster=joined.get(one.cluster, one.cluster)) for one in of_run]
+        pooled.append(own)
+        for observation in own:
             clusters.setdefault(observation.question.sent, observation.cluster)
     return pooled, _describe_pool(runs, len(shared))
 

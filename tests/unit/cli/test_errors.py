@@ -171,6 +171,8 @@ def test_a_url_without_a_secret_stays_as_it_is() -> None:
     ):
         assert redact_message(url) == url
     assert redact_message("no sesame", "postgresql://me:sesame@h/log") == "no ***"
+    spaced = "postgresql://me:open%20sesame@h/log"
+    assert redact_message("option password=open sesame x", spaced) == "option password=*** x"
 
 
 @pytest.mark.parametrize("error", [LogUnavailable("no disk"), psycopg.OperationalError("gone")])

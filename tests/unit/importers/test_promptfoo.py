@@ -316,6 +316,9 @@ def test_ids_suites_severities_and_lists_come_over(tmp_path: Path) -> None:
     graded = [replace(case, case_id="one", criteria=("is kind",)) for case in found.cases[1:3]]
     judged = written(graded, tmp_path / "graded", findings := Findings())["judged.jsonl"]
     assert [document["id"] for document in judged] == ["one", "made/one"], "unique in its dialect"
+    claimed = [*graded, replace(graded[0], case_id="made/one")]
+    judged_with_claim = written(claimed, tmp_path / "claimed")["judged.jsonl"]
+    assert judged_with_claim[2]["id"] == "geo/made/one"
     assert ["another suite has the id" in entry.reason for entry in findings.not_mapped.entries]
     assert [document["category"] for document in judged] == ["geo", "made"]
     assert [document["tags"] for document in judged] == [

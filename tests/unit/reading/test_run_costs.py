@@ -8,7 +8,7 @@ from uuid import UUID
 
 from failproof_es.core.costs import Spent
 from failproof_es.core.summary import RunTotals
-from failproof_es.reading.result_reader import UnreadableRun
+from failproof_es.reading.result_reader import RunInArchive, UnreadableRun
 from failproof_es.reading.run_costs import UnpricedAnswers, total_cost
 from tests.unit.histories import a_case
 from tests.unit.summaries import summary_of, that_took
@@ -35,6 +35,7 @@ def test_the_costs_of_runs_add_up_exactly_and_unpriced_answers_are_named() -> No
 
 def test_a_run_that_cannot_be_counted_is_named_and_the_total_is_unknown() -> None:
     orphaned = replace(run_that_took(1), orphaned_requests=2)
-    total = total_cost([UnreadableRun(UUID(int=9), 7, "damaged"), orphaned])
-    assert (total.runs, total.cost_usd, total.known_usd) == (2, None, 0.0)
-    assert (total.uncounted, total.orphaned) == ((7,), 2)
+    archived = RunInArchive(UUID(int=8), 5, "in a file", orphaned.run)
+    total = total_cost([UnreadableRun(UUID(int=9), 7, "damaged"), archived, orphaned])
+    assert (total.runs, total.cost_usd, total.known_usd) == (3, None, 0.0)
+    assert (total.uncounted, total.damaged, total.orphaned) == ((5, 7), (7,), 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -41,6 +42,16 @@ def test_runs_count_as_one_and_a_case_of_both_is_one_cluster() -> None:
     assert (overall.rate.passed, overall.rate.total, overall.rate.clusters) == (2, 4, 3)
     assert stability("m", together) is None, "two criteria are no repetitions"
     assert pool([begun(1), begun(2)], [CHECKED, JUDGED[1:]])[1] == "Counted together: runs 1, 2."
+
+
+def test_the_family_of_a_case_of_both_goes_with_it() -> None:
+    family = ("judged", "F")
+    judged = [
+        replace(JUDGED[0], cluster=family),
+        observed("d", suite="judged", cluster=family, run_number=2),
+    ]
+    pooled, _ = pool([begun(1), begun(2)], [CHECKED, judged])
+    assert {observation.cluster for observation in pooled[1]} == {CHECKED[0].cluster}
 
 
 @pytest.mark.parametrize(

@@ -267,3 +267,20 @@ def test_what_is_left_out_of_a_request_is_not_on_record(provider: str) -> None:
     ):
         model = Model.model_validate({**entry, "options": {"leave_out": left_out}})
         assert snapshot(model, "k").parameters == expected
+
+
+@every(
+    ("provider", "variable"),
+    [
+        ("openai-responses", "OPENAI_API_KEY"),
+        ("gemini", "GEMINI_API_KEY"),
+        ("vertex", "GOOGLE_ACCESS_TOKEN"),
+        ("bedrock", "AWS_BEARER_TOKEN_BEDROCK"),
+        ("mistral", "MISTRAL_API_KEY"),
+        ("openrouter", "OPENROUTER_API_KEY"),
+    ],
+)
+def test_the_variable_of_a_vendors_key_is_the_one_that_its_users_know(
+    provider: str, variable: str
+) -> None:
+    assert Model.model_validate({"provider": provider, "model": "m"}).api_key_env == variable

@@ -224,6 +224,12 @@ def test_the_configuration_that_ships_says_what_holds_without_it() -> None:
     assert read_options(options) == read_options({})
 
 
+def test_an_option_without_a_value_is_as_left_out_unless_nobody_knows_it() -> None:
+    assert read_options({"template": None}) == read_options({})
+    with pytest.raises(InvalidInput, match="tempalte"):
+        read_options({"tempalte": None})
+
+
 @every(
     ("options", "field", "code"),
     [

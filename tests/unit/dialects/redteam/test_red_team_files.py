@@ -338,7 +338,7 @@ def test_all_defects_of_all_files_are_reported_at_once_each_with_its_line(tmp_pa
         ("a.yaml", "id: !!python/object:os.system 1\n", "1: None: unsupported-yaml"),
         ("a.yaml", "just text\n", "1: None: wrong-type"),
         ("a.yaml", "[]\n", "1: None: no-cases"),
-        ("a.yaml", "- 1\n- 2\n", "2: None: wrong-type"),
+        ("a.yaml", "- 1\n- 2\n", "2: [1]: wrong-type"),
         ("a.yaml", "id: .nan\n", "1: None: not-json"),
         ("a.yaml", "", "None: None: empty-file"),
     ],
