@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import threading
+import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -66,7 +66,7 @@ class _Watch:
         self._config = config
         self._allow = allow
         self._settings = settings
-        self._stop = threading.Event()
+        self._is_stopped = False
         self._child: subprocess.Popen[bytes] | None = None
         self._stamps: dict[Path, Stamp | None] = {}
         """The files as they were before the last round."""
@@ -85,19 +85,19 @@ class _Watch:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._on_signal)
         loaded = self._load(first=True)
-        while not self._stop.is_set():
+        while not self._is_stopped:
             if loaded is not None:
                 self._run_if_different(loaded)
-            if not self._stop.is_set():
+            if not self._is_stopped:
                 say(f"watching {plural(len(self._stamps), 'file')}; Ctrl-C ends it")
                 self._wait()
-            if not self._stop.is_set():
+            if not self._is_stopped:
                 loaded = self._load()
         say("no longer watching")
 
     def _on_signal(self, number: int, _: object) -> None:
         """Stop watching; the run under way gets the same signal, and pauses."""
-        self._stop.set()
+        self._is_stopped = True  # no lock: this may run while the main thread holds it
         if self._child is not None:
             with suppress(ProcessLookupError):
                 self._child.send_signal(number)
@@ -153,7 +153,7 @@ class _Watch:
             start_new_session=True,  # Ctrl-C is for this process, which passes it on once
         )
         try:
-            if self._stop.is_set():  # the signal came before the child started
+            if self._is_stopped:  # the signal came before the child started
                 self._child.terminate()
             return self._child.wait()
         finally:
@@ -162,7 +162,10 @@ class _Watch:
     def _wait(self) -> None:
         """Wait until a watched file has changed and all are stable again, or until a signal."""
         noticed: dict[Path, Stamp | None] | None = None
-        while not self._stop.wait(_LOOK_S):
+        while True:
+            time.sleep(_LOOK_S)
+            if self._is_stopped:
+                return
             now = stamps(self._files_now())
             if not (changed_files := changed(self._stamps, now)):
                 noticed = None
