@@ -18,9 +18,9 @@ from failproof_es.configuration.choices import (
     parse_pattern,
 )
 from failproof_es.configuration.explain import explain_value
+from failproof_es.configuration.locations import Location
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.configuration.variants import OWN, model_keys
-from failproof_es.configuration.yaml_tree import Location
 
 Report = Callable[[str, Location, str, str | None], None]
 """Reports the error of a value: its code, its location, the message and the remedy."""

@@ -11,10 +11,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from failproof_es.configuration.explain import report_schema_errors
+from failproof_es.configuration.locations import Location, dotted
 from failproof_es.configuration.overrides import override
 from failproof_es.configuration.rules import check_rules
 from failproof_es.configuration.schema import Configuration
-from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted
+from failproof_es.configuration.yaml_tree import YamlTree
 from failproof_es.problems import Problem, Problems
 
 _FROM = Path("--set")

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted
+from failproof_es.configuration.locations import Location, dotted
+from failproof_es.configuration.yaml_tree import YamlTree
 from failproof_es.declared_gates import DECLARED
 from failproof_es.problems import Problems, schema_code
 from failproof_es.support.key_shapes import may_hold_key

@@ -13,6 +13,7 @@ import orjson
 from pydantic import ValidationError
 
 from failproof_es.configuration.explain import report_schema_errors
+from failproof_es.configuration.locations import Location, located
 from failproof_es.configuration.other_tools import problem_of_content, problem_of_file
 from failproof_es.configuration.overrides import override, place_of_model, set_folder
 from failproof_es.configuration.place import EntryFolders
@@ -30,7 +31,7 @@ from failproof_es.configuration.variants import (
     with_matrix,
     with_selected_models,
 )
-from failproof_es.configuration.yaml_tree import Location, YamlTree, located, read_yaml
+from failproof_es.configuration.yaml_tree import YamlTree, read_yaml
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.support import shipped
 from failproof_es.support.near_names import did_you_mean

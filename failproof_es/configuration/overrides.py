@@ -11,15 +11,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from failproof_es.configuration.locations import Location, dotted, located
 from failproof_es.configuration.place import EntryFolders
-from failproof_es.configuration.yaml_tree import (
-    DEEPEST,
-    Location,
-    YamlTree,
-    dotted,
-    located,
-    parse_yaml,
-)
+from failproof_es.configuration.yaml_tree import DEEPEST, YamlTree, parse_yaml
 from failproof_es.problems import Problems, text_list_problem
 from failproof_es.support.plurals import plural
 from failproof_es.support.shipped import PREFIX, resolve

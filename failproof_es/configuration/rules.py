@@ -16,6 +16,7 @@ from failproof_es.configuration.choice_rules import (
     check_templates,
 )
 from failproof_es.configuration.connection_rules import connection_problems, url_problems
+from failproof_es.configuration.locations import Location, dotted
 from failproof_es.configuration.providers import (
     Capabilities,
     EntryProblem,
@@ -32,7 +33,7 @@ from failproof_es.configuration.schema import (
     PromptsSection,
     TestRun,
 )
-from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted
+from failproof_es.configuration.yaml_tree import YamlTree
 from failproof_es.problems import InvalidInput, Problems
 from failproof_es.support.key_shapes import find_key
 

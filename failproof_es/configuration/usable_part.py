@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from failproof_es.configuration.explain import written_location
+from failproof_es.configuration.locations import Location, dotted
 from failproof_es.configuration.schema import Configuration
-from failproof_es.configuration.yaml_tree import Location, dotted
 
 _SECTIONS: dict[str, Any] = {
     "test_run": {"name": "stand-in"},

@@ -12,8 +12,9 @@ from typing import Any
 import orjson
 
 from failproof_es.configuration.choices import MOST_VARIANTS, Matrix, PromptTemplate, fits
+from failproof_es.configuration.locations import Location, dotted
 from failproof_es.configuration.schema import Configuration, Model
-from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted
+from failproof_es.configuration.yaml_tree import YamlTree
 from failproof_es.problems import Problems
 from failproof_es.support.plurals import plural
 

@@ -15,9 +15,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, NodeEvent
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from failproof_es.configuration.locations import Location as Location
-from failproof_es.configuration.locations import dotted as dotted
-from failproof_es.configuration.locations import located as located
+from failproof_es.configuration.locations import Location, dotted
 from failproof_es.problems import Problems
 
 _LARGEST = 1_000_000

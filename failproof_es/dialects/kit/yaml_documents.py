@@ -8,12 +8,7 @@
 
 from __future__ import annotations
 
-from failproof_es.configuration.yaml_tree import (
-    Location,
-    YamlTree,
-    dotted,
-    parse_yaml,
-    read_yaml,
-)
+from failproof_es.configuration.locations import Location, dotted
+from failproof_es.configuration.yaml_tree import YamlTree, parse_yaml, read_yaml
 
 __all__ = ["Location", "YamlTree", "dotted", "parse_yaml", "read_yaml"]

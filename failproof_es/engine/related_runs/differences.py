@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from failproof_es.configuration.yaml_tree import dotted
+from failproof_es.configuration.locations import dotted
 from failproof_es.core import experiment
 from failproof_es.core.case import Case
 from failproof_es.core.run import Run

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted, parse_yaml
+from failproof_es.configuration.locations import Location, dotted
+from failproof_es.configuration.yaml_tree import YamlTree, parse_yaml
 from failproof_es.importers.protocol import Place
 from failproof_es.importers.rows import read_csv, read_json_lines
 from failproof_es.importers.source import MAX_TEXT_BYTES, OutsideSource, Source

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
-from failproof_es.configuration.yaml_tree import dotted, located
+from failproof_es.configuration.locations import dotted, located
 from failproof_es.problems import InvalidInput, Problem
 
 TEXT = """\
