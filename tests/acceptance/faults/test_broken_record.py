@@ -326,6 +326,11 @@ def test_runs_lists_every_other_run_and_tells_what_is_wrong_with_one(
             assert rows[1]["run_id"] == str(second)
         else:
             assert "unreadable" in done.stdout and done.stdout.count("completed") == 2
+    for choice in ((), ("--since", "2020-01-01"), ("--text", "no run has this name")):
+        total = invoke(store.url, "runs", "--total", "--json", *choice, cwd=tmp_path)
+        assert total.exit_code == 1 and "the record of run 2" in total.stderr
+        cost = orjson.loads(total.stdout)
+        assert (cost["damaged"], cost["uncounted"], cost["cost_usd"]) == ([2], [2], None)
     unscored = invoke(store.url, "runs", "--unscored", "--json", cwd=tmp_path)
     assert unscored.exit_code == 1
     counted = {run["run_number"]: run["unscored"] for run in orjson.loads(unscored.stdout)}
