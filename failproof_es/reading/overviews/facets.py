@@ -136,8 +136,8 @@ def _merge_severities(counts: Counts, choice: str | None) -> Counts:
     """The counts with one word for each severity: the chosen one, else the most frequent."""
     merged: Counts = {}
     for word, results in sorted(counts.items(), key=lambda pair: (pair[0] != choice, -pair[1])):
-        same = (known for known in merged if word and known and is_same_severity(word, known))
-        name = next(same, word)
+        synonyms = (name for name in merged if word and name and is_same_severity(word, name))
+        name = next(synonyms, word)
         merged[name] = merged.get(name, 0) + results
     return merged
 

@@ -34,11 +34,11 @@ def read_options(option_values: Mapping[str, Any]) -> PromptGuardOptions:
 
     Raises `InvalidInput` with every defect, each with its field.
     """
-    known = PromptGuardOptions.model_fields
+    fields = PromptGuardOptions.model_fields
     stated = {
         name: value
         for name, value in option_values.items()
-        if value is not None or name not in known
+        if value is not None or name not in fields
     }
     options = schemas.read_options(PromptGuardOptions, stated, {3: Rule, 4: Bounds})
     problems = Problems()
