@@ -260,7 +260,7 @@ def _limit_unscored_part(gate: Gate, limits: Gates, group: Group) -> Gate:
     The limit is that of `max_unscored_rate`; `group` counts the part.
     """
     limit = limits.max_unscored_rate
-    if limit is None or not gate["met"] or group.missing <= limit * group.finished:
+    if limit is None or not gate["met"] or group.missing / group.finished <= limit:
         return gate
     why = f"{group.missing:,} of {plural(group.finished, 'evaluation')} of it have no score"
     return gate | {"met": False, "why": f"{why}, more than {format_amount(limit)}"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from fractions import Fraction
 from itertools import permutations
 from random import Random
 from statistics import fmean
@@ -20,7 +21,8 @@ from failproof_es.core.costs import Spent
 from failproof_es.core.evaluation import fold
 from failproof_es.core.outcome import EvaluationOutcome, outcome_of
 from failproof_es.core.pairing import Unpaired
-from failproof_es.core.summary import RunSummary
+from failproof_es.core.summary import GroupKey, RunSummary
+from failproof_es.core.tally import Group
 from failproof_es.core.unscored import unscored_group
 from failproof_es.gate_words import describe_gate, unmet_gates
 from failproof_es.gates import (
@@ -533,6 +535,19 @@ def test_what_awaits_a_review_is_not_counted() -> None:
     assert judge_gates(by_people, mixed)["max_unscored_rate"]["met"] is True, (
         "people score the rest"
     )
+
+
+def test_a_share_of_exactly_the_limit_meets_it_for_the_whole_and_for_a_part() -> None:
+    finished = 100
+    for lost_count in range(finished):
+        limits = Gates(min_accuracy_by_suite={"s": 1.0}, max_unscored_rate=lost_count / finished)
+        part = Group(
+            finished=finished, scored=finished - lost_count, abandoned=lost_count,
+            measured=finished - lost_count, accuracy_sum=Fraction(finished - lost_count),
+        )  # fmt: skip
+        counted = tally()
+        counted.counts.groups[GroupKey("m", "s", None, None)] = part
+        assert not unmet_gates(judge_gates(limits, counted)), f"{lost_count} of {finished}"
 
 
 def test_gates_on_rates_are_judged_when_a_run_ends_or_by_people() -> None:
