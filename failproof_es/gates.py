@@ -208,8 +208,12 @@ def limits_at_the_end(limits: Gates) -> Gates:
 
 
 def limits_by_people(limits: Gates) -> Gates:
-    """The limits that are judged when the reviews of a run are closed: those on results."""
-    return limits.model_copy(update=dict.fromkeys(Gates.on(GateSubject.REST)))
+    """The limits for the gates on results, which are judged when the reviews of a run are closed.
+
+    `max_unscored_rate` is also a limit of the parts that such gates judge, and stays.
+    """
+    rest = [name for name in Gates.on(GateSubject.REST) if name != "max_unscored_rate"]
+    return limits.model_copy(update=dict.fromkeys(rest))
 
 
 def _unique(name: str, gates: Mapping[str, Gate]) -> str:

@@ -9,7 +9,7 @@ rate.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -17,10 +17,13 @@ from typing import Any
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.people import ReviewStatus
+from failproof_es.core.run import Run
 from failproof_es.core.summary import RunCounts, RunSummary
 from failproof_es.engine.history import WINDOW
+from failproof_es.engine.related_runs.accuracy_bounds import bounds_of
+from failproof_es.engine.related_runs.asked_again import chosen_by_result
 from failproof_es.engine.reviews.people import read_reviews, status_of_reviews
-from failproof_es.gates import judge_gates, limits_by_people
+from failproof_es.gates import RetryBias, judge_gates, judges_results, limits_by_people
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.support.plurals import plural
 
@@ -47,12 +50,27 @@ def judge_by_people(run: RecordedRun) -> PeopleJudgement:
     An evaluation that people did not decide counts as not passed. Gates that were judged when the
     run ended, and those on the share of unscored evaluations, are left out.
     """
-    judgement = PeopleJudgement()
     evaluations = list(_reviewed(run))
+    carries = any(planned.outcome.carried_over for planned, _ in evaluations)
+    again = RetryBias(chosen_by_result(run.connection, run.run, carries=carries))
+    return judge_reviewed(run.run, evaluations, again)
+
+
+def judge_reviewed(
+    run: Run, evaluations: Sequence[tuple[PlannedOutcome, ReviewStatus]], again: RetryBias
+) -> PeopleJudgement:
+    """Judge the run's gates on rates, like `judge_by_people`.
+
+    `evaluations` are all ended ones, each with the status of its reviews. `again` is the run's
+    bias from evaluations that were asked again.
+    """
+    judgement = PeopleJudgement()
     unreviewed, raised = _engine_scores(evaluations, judgement)
     judgement.selected = {model: unreviewed[model] for model in raised if unreviewed[model]}
+    limits = limits_by_people(recorded_configuration(run.started).gates)
     counts = RunCounts()
     undecided: Counter[str] = Counter()
+    accuracies = []
     for planned, status in evaluations:
         outcome = planned.outcome
         if outcome.awaiting_review:
@@ -63,14 +81,19 @@ def judge_by_people(run: RecordedRun) -> PeopleJudgement:
         )
         passed = None if failure_stands else _decision(outcome, status)
         undecided[outcome.model_key] += passed is False and status not in ("pass", "fail")
-        counts.add(outcome if passed is None else _decided(outcome, passed), planned.case)
-    limits = limits_by_people(recorded_configuration(run.started).gates)
-    own = run.run.gates or {}
-    judged = judge_gates(limits, RunSummary(run=run.run, counts=counts))
+        if passed is not None:
+            outcome = _decided(outcome, passed)
+        counts.add(outcome, planned.case)
+        if limits.judges_lower_end and outcome.accuracy is not None:
+            accuracies.append((outcome.model_key, outcome.accuracy, planned.case.family))
+    summary = RunSummary(run=run, counts=counts)
+    bounds = bounds_of(accuracies) if accuracies else {}
+    judged = judge_gates(limits, summary, again=again, bounds=bounds)
+    own = run.gates or {}
     judgement.gates = {
         name: {"by": "people"} | _with_undecided(gate, undecided)
         for name, gate in judged.items()
-        if name not in own and not name.startswith("max_unscored_rate")
+        if name not in own and judges_results([name])
     }
     return judgement
 
@@ -86,7 +109,7 @@ def _reviewed(run: RecordedRun) -> Iterator[tuple[PlannedOutcome, ReviewStatus]]
 
 
 def _engine_scores(
-    evaluations: list[tuple[PlannedOutcome, ReviewStatus]], judgement: PeopleJudgement
+    evaluations: Sequence[tuple[PlannedOutcome, ReviewStatus]], judgement: PeopleJudgement
 ) -> tuple[defaultdict[str, int], set[str]]:
     """Count overruled scores in `judgement`. Returns the number of scored evaluations without a
     review by model, and the models with a failure that people passed."""
