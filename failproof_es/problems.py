@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from failproof_es.support.key_shapes import hide_keys, may_hold_key
+
 _RANGES = frozenset(
     {
         "greater_than",
@@ -36,7 +38,7 @@ class Problem:
     `code` names the kind of defect and does not change, such as `unknown-field`;
     `docs/reference/problems.md` lists the codes. `line` counts from 1; `field` is a dotted path
     such as `models[0].model`. `case_line` is the first line of the defective case, where that is
-    another line.
+    another line. What has the shape of a key in a text becomes `***`.
     """
 
     code: str
@@ -47,6 +49,11 @@ class Problem:
     remedy: str | None = None
     severity: Severity = "error"
     case_line: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("message", "field", "remedy"):
+            if (text := getattr(self, name)) is not None:
+                object.__setattr__(self, name, hide_keys(text))
 
     @property
     def case(self) -> tuple[Path | None, int | None]:
@@ -161,7 +168,7 @@ def shown_value(
     """A wrong value for an error message: short, on one line, in the words of its file's format.
 
     `nothing` and `mapping` are the format's words for an absent value and an object, `longest` the
-    maximum characters. Never raises.
+    maximum characters. A possible key is not shown. Never raises.
     """
     match value:
         case None:
@@ -174,6 +181,8 @@ def shown_value(
             return "a list"
         case int() if value.bit_length() > 64:  # Python refuses to format thousands of digits
             return f"a number of {value.bit_length()} bits"
+        case str() if may_hold_key(value):
+            return "what looks like a key"
         case _:
             text = repr(value) if isinstance(value, str | int | float) else str(value)
             return text if len(text) <= longest else f"{text[: longest - 3]}..."

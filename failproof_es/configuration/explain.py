@@ -14,8 +14,7 @@ from pydantic_core import ErrorDetails
 from failproof_es.configuration.locations import Location, dotted
 from failproof_es.configuration.yaml_tree import YamlTree
 from failproof_es.declared_gates import DECLARED
-from failproof_es.problems import Problems, schema_code
-from failproof_es.support.key_shapes import may_hold_key
+from failproof_es.problems import Problems, schema_code, shown_value
 
 _SECRET = re.compile(r"key|secret|token|password|credential", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
@@ -209,16 +208,7 @@ def _keys_at(location: Location, owner: type[BaseModel]) -> list[str]:
 
 
 def _describe_value(value: Any) -> str:
-    if isinstance(value, dict | list):  # its content may be a secret
-        return "a mapping" if isinstance(value, dict) else "a list"
-    if isinstance(value, str) and may_hold_key(value):
-        return "what looks like a key"
-    if value is None:
-        return "empty"
-    text = repr(value) if isinstance(value, str) else str(value)
-    if isinstance(value, bool):  # as YAML writes it
-        text = text.lower()
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return shown_value(value, nothing="empty", mapping="a mapping", longest=60)
 
 
 def _may_be_secret(name: str, value: Any) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from failproof_es.configuration.locations import Location, dotted, located
 from failproof_es.configuration.place import EntryFolders
 from failproof_es.configuration.yaml_tree import DEEPEST, YamlTree, parse_yaml
-from failproof_es.problems import Problems, text_list_problem
+from failproof_es.problems import Problems, shown_value, text_list_problem
 from failproof_es.support.plurals import plural
 from failproof_es.support.shipped import PREFIX, resolve
 
@@ -39,9 +39,8 @@ def override(tree: YamlTree, settings: Sequence[str], problems: Problems) -> Non
         key_path, equals, text = setting.partition("=")
         location = _with_entries(tree.value, located(key_path))
         if not equals or not 0 < len(location) <= DEEPEST:
-            problems.error(
-                "invalid-option", f"{setting!r} is not key.path=value", path=_FROM, remedy=_REMEDY
-            )
+            message = f"{shown_value(setting)} is not key.path=value"
+            problems.error("invalid-option", message, path=_FROM, remedy=_REMEDY)
             continue
         field = dotted(location)
         if earlier := [place for place in tree.overridden if place[: len(location)] == location]:

@@ -38,7 +38,10 @@ from failproof_es.problems import InvalidInput, Problems
 from failproof_es.support.key_shapes import find_key
 
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
-_VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*[^}]*\}|\{\{-?\s*env\s*[.\[][^{}]*\}\}")
+_VARIABLE = re.compile(
+    r"\$\{(?P<shell>[A-Za-z_]\w*)[^}]*\}"
+    r"|\{\{-?\s*env\s*[.\[]['\"\s]{0,9}(?P<template>\w*)[^{}]*\}\}"
+)
 """Forms of an environment variable in a shell, docker compose, promptfoo and others."""
 _STOPS = frozenset({"stop", "stop_sequences", "stopSequences"})
 _HALF = re.compile("[\ud800-\udfff]")
@@ -92,13 +95,6 @@ def check_rules(
         _check_file(configuration.output.file, report)
     for location, wrong in _non_json_values(tree.value):
         report("not-storable", location, wrong, "remove it, or write it as text")
-    for location, variable in _variable_references(tree.value):
-        report(
-            "placeholder-unresolved",
-            location,
-            f"{variable} would be sent literally: environment variables are not expanded",
-            "write the value; a key's variable is named in `api_key_env`",
-        )
     refused = {problem.field for problem in problems.errors}
     for location in _keys_in(tree.value):
         if refused.isdisjoint(map(dotted, _settings_of(location))):
@@ -108,6 +104,13 @@ def check_rules(
                 "has the shape of a key: a configuration is recorded, and a key never is",
                 _USE_VARIABLE,
             )
+    for location, variable in _variable_references(tree.value):
+        report(
+            "placeholder-unresolved",
+            location,
+            f"${{{variable}}} would be sent literally: environment variables are not expanded",
+            "write the value; a key's variable is named in `api_key_env`",
+        )
 
 
 def check_variants(
@@ -262,7 +265,8 @@ def _settings_of(location: Location) -> Iterator[Location]:
 
 
 def _variable_references(configuration: Any) -> Iterator[tuple[Location, str]]:
-    """The location and text of each value that looks like `${VARIABLE}` or `{{env.VARIABLE}}`.
+    """The location of each value that looks like `${VARIABLE}` or `{{env.VARIABLE}}`, and the name
+    of the variable: a default beside it may be a key.
 
     Excludes `prompts.options` and a model's `options`, which dialects and classes interpret, and
     the texts that stop an answer, which may be anything.
@@ -270,7 +274,7 @@ def _variable_references(configuration: Any) -> Iterator[tuple[Location, str]]:
     for at, value in _leaves(configuration):
         foreign = "options" in at[1:3] or not _STOPS.isdisjoint(at)
         if isinstance(value, str) and not foreign and (match := _VARIABLE.search(value)):
-            yield at, match[0][:80]
+            yield at, match["shell"] or match["template"]
 
 
 def _non_json_values(configuration: Any) -> Iterator[tuple[Location, str]]:

@@ -38,6 +38,11 @@ def find_key(text: str) -> str | None:
     return None if match is None else match[0]
 
 
+def hide_keys(text: str) -> str:
+    """The text with `***` for each part that has the shape of a key."""
+    return _KEY.sub("***", text)
+
+
 def may_hold_key(text: str) -> bool:
     """Whether the text may hold a key, also an unknown or a shortened one: do not quote it."""
     return _MAY_BE_KEY.search(text) is not None or find_key(text) is not None

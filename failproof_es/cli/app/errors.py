@@ -21,6 +21,7 @@ from failproof_es.store.errors import JournalError, ReadOnlyLog, UnreadableEvent
 from failproof_es.store.outage import LogUnavailable, server_answered
 from failproof_es.store.url_redaction import redact_message
 from failproof_es.store.writing.lease import RunBusy
+from failproof_es.support.key_shapes import hide_keys
 from failproof_es.support.untrusted_text import lines, one_line
 
 _RUN = "failproof_es_run"
@@ -64,7 +65,8 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
     `command` is the name of the command that raised the error. `debug` adds the stack trace.
     """
     if debug:
-        sys.stderr.write(lines(redact_message("".join(traceback.format_exception(error)))))
+        trace = "".join(traceback.format_exception(error))
+        sys.stderr.write(lines(hide_keys(redact_message(trace))))
     if isinstance(error, InvalidInput):
         _say_problems(error)
         return ExitCode.USAGE
@@ -242,5 +244,5 @@ def _spans(numbers: Sequence[int]) -> str:
 
 
 def _text(error: object) -> str:
-    """The error in one printable line, without passwords and without a full stop at the end."""
-    return one_line(redact_message(" ".join(str(error).split())).rstrip("."))
+    """The error in one printable line, without secrets and without a full stop at the end."""
+    return one_line(hide_keys(redact_message(" ".join(str(error).split()))).rstrip("."))

@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 
 import click
 
-from failproof_es.problems import Problems
+from failproof_es.problems import Problems, shown_value
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_PLACES = 50
@@ -28,7 +28,8 @@ def read_assignments(
     for text in texts:
         name, _, value = text.partition("=")
         if not name or not value:
-            problems.error("invalid-option", f"{text!r} is not {form}", field=option)
+            message = f"{shown_value(text)} is not {form}"
+            problems.error("invalid-option", message, field=option)
         elif name in values:
             problems.error("duplicate-option", f"{name!r} is given twice", field=option)
         values[name] = value

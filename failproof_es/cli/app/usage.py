@@ -7,12 +7,17 @@ from contextlib import contextmanager
 
 import click
 
+from failproof_es.support.key_shapes import hide_keys
+
 
 class WrongUsage(click.UsageError):
-    """A command cannot be run with these options and arguments; the text ends with the code."""
+    """A command cannot be run with these options and arguments; the text ends with the code.
+
+    What has the shape of a key in it becomes `***`.
+    """
 
     def __init__(self, code: str, message: str, context: click.Context | None = None) -> None:
-        super().__init__(f"{message} [{code}]", context)
+        super().__init__(f"{hide_keys(message)} [{code}]", context)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from tools.configuration_reference import reference
 from tools.configuration_schema import schema_json
 
 CONFIGS = Path(__file__).parents[3] / "configs"
+KEY = "sk-proj-Ab3Ab3Ab3Ab3Ab3Ab3"
 REFERENCE = CONFIGS.parent / "docs" / "reference" / "configuration.md"
 GOOD = """\
 test_run: {name: smoke}
@@ -349,6 +350,16 @@ def test_a_reference_to_an_environment_variable_is_refused_not_sent(
     assert problem.code == "placeholder-unresolved"
 
 
+@every("value", ["${NAME:-%s}", "{{ env['NAME'] | default('%s') }}"])
+def test_of_a_reference_to_a_variable_its_name_is_quoted_and_a_key_is_still_a_key(
+    tmp_path: Path, value: str
+) -> None:
+    parameters = f'parameters: {{user: "{value % KEY}"}}'
+    problems = problems_of(tmp_path, GOOD.replace("temperature: 0", parameters))
+    assert [problem.code for problem in problems] == ["key-exposed", "placeholder-unresolved"]
+    assert "${NAME} would" in str(problems[1]) and KEY not in str(problems)
+
+
 def test_a_reference_in_a_parameter_is_refused_too_and_every_one_at_once(tmp_path: Path) -> None:
     parameters = "parameters: {user: '{{env.USER}}', metadata: {team: ['${TEAM}']}}"
     problems = problems_of(tmp_path, GOOD.replace("temperature: 0", parameters))
@@ -545,7 +556,7 @@ def test_two_texts_make_two_streams_and_a_uuid_is_its_own() -> None:
 
 
 def test_a_key_is_refused_wherever_it_stands_and_once(tmp_path: Path) -> None:
-    key, here = "sk-proj-Ab3Ab3Ab3Ab3Ab3Ab3", "base_url: 'https://h/v1'"
+    key, here = KEY, "base_url: 'https://h/v1'"
     settings = (
         "base_url: 'https://me:pass1234@host/v1'", f"{here}, api_key_env: {key}",
         f"{here}, headers: {{A: {key}}}", f"{here}, parameters: {{api_key: {key}}}",

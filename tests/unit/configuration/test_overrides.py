@@ -52,6 +52,13 @@ def test_settings_are_part_of_the_resolved_configuration(tmp_path: Path) -> None
     assert loaded.digest() != load(tmp_path).digest()
 
 
+def test_a_key_in_a_setting_is_not_quoted(tmp_path: Path) -> None:
+    settings = ("models.0.api_key: sk-s3cr3t", "sk-proj-s3cr3ts3cr3ts3cr3t=x")
+    problems = problems_of(tmp_path, *settings)
+    assert [problem.code for problem in problems] == ["invalid-option", "unknown-field"]
+    assert "s3cr3t" not in str(problems)
+
+
 @pytest.mark.parametrize(
     ("setting", "field", "code_or_hint"),
     [

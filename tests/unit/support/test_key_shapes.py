@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from failproof_es.cli.app.errors import report
+from failproof_es.cli.app.option_values import read_assignments
+from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.core.case import Case, Turn
 from failproof_es.engine.planning.case_warnings import CaseWarnings
+from failproof_es.problems import Problem, Problems, shown_value
 from failproof_es.support.key_shapes import find_key, may_hold_key
 
 
@@ -31,6 +35,18 @@ from failproof_es.support.key_shapes import find_key, may_hold_key
 def test_a_key_is_found_within_any_text(key: str) -> None:
     assert find_key(f"Use {key} for it.") is not None
     assert may_hold_key(key)  # the stricter shape is part of the looser one: no error quotes it
+
+
+def test_no_problem_and_no_error_quotes_a_key(capsys: pytest.CaptureFixture[str]) -> None:
+    key = "sk-proj-" + "Ab3" * 16
+    short = "sk-s3cr3t"  # of a shape that only the looser check knows
+    texts = [str(Problem("c", f"{key!r} is wrong", field=f"a.{key}", remedy=f"not {key}"))]
+    texts += [WrongUsage("usage-error", f"'{key}' is not a time").message, shown_value(short)]
+    problems = Problems()
+    read_assignments("--option", "NAME=VALUE", [f"api_key: {short}"], problems)
+    report(ValueError(f"never {key}"), debug=True)
+    texts += [*map(str, problems), "".join(capsys.readouterr())]
+    assert len(texts) == 5 and not any("s3cr3t" in text or "Ab3Ab3" in text for text in texts)
 
 
 @pytest.mark.parametrize(
