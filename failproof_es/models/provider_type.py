@@ -32,6 +32,7 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.events import ModelSnapshot, ResponseReceived
 from failproof_es.models.protocol import Answer, Provider
+from failproof_es.models.request_options import left_out
 from failproof_es.problems import InvalidInput
 
 __all__ = [
@@ -262,11 +263,11 @@ class BaseProviderType:
         return {}
 
     def unsent(self, model: Model) -> frozenset[str]:
-        """The parameters that no request contains, of `temperature` and `seed`.
+        """The parameters that no request contains: by default those of the option `leave_out`.
 
         A run does not record them.
         """
-        return frozenset()
+        return left_out(model)
 
     def packages(self, model: Model) -> Mapping[str, str]:
         """The version of the provider's package, by its name.

@@ -1,15 +1,16 @@
-"""Options of the OpenAI family: omitted parameters, and the token limit's name. Pure."""
+"""Options of several providers: omitted parameters, and the token limit's name. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from failproof_es.configuration.providers import EntryProblem
 from failproof_es.configuration.schema import Model
-from failproof_es.models.provider_type import EntryProblem
 
 LEAVE_OUT = "leave_out"
-"""The option that lists parameters to omit: reasoning models refuse `temperature`."""
+"""The option that lists parameters to omit: reasoning models and Claude from 4.7 on refuse
+`temperature`."""
 MAX_TOKENS_AS = "max_tokens_as"
 """The option that renames the token limit: reasoning models refuse `max_tokens`."""
 _MAY_BE_LEFT_OUT = ("temperature",)

@@ -36,6 +36,10 @@ _REASONING_TOKENS = 8192
 """The token limit of reasoning models, thoughts included; promptfoo sets none for them."""
 _REASONING = re.compile(r"o\d|gpt-[5-9](?!.*-chat)")
 """Matches OpenAI's models that refuse `temperature` and `max_tokens`; promptfoo sends neither."""
+_LATER_CLAUDE = re.compile(
+    r"claude-(?!instant|[1-3](?!\d)|(?:opus|sonnet|haiku)-4(?:-[0-6])?(?:[-@]20\d{6}|-latest)?$)"
+)
+"""Matches Claude from 4.7 on, which refuses `temperature`."""
 _RENAMED_PARAMETERS = {
     "temperature": "temperature",
     **dict.fromkeys(("max_tokens", "maxTokens", "max_completion_tokens"), "max_tokens"),
@@ -183,6 +187,8 @@ def _map_model(document: DocumentNode, findings: Findings) -> dict[str, Any] | N
         model["options"] = {"leave_out": ["temperature"]}
         if provider == "openai":
             model["options"]["max_tokens_as"] = "max_completion_tokens"
+    elif provider == "anthropic" and _LATER_CLAUDE.match(model["model"]):
+        model["options"] = {"leave_out": ["temperature"]}
     for key, value in config.items():
         _configure(model, str(key), value, document.place(*config_steps, str(key)), findings)
     if "apiKey" in config and not _ADDRESSES.isdisjoint(config):

@@ -8,6 +8,7 @@ import pytest
 
 from failproof_es.configuration.written import yaml_text
 from failproof_es.importers.run_configuration import configuration_text
+from tests.every import every
 from tests.unit.importers.reading import ImportedSource, importing
 
 
@@ -25,6 +26,24 @@ def test_a_reasoning_model_is_asked_as_promptfoo_asks_it(
     found = importing(tmp_path, f"prompts: [hi]\nproviders: ['openai:{name}']\n")
     options = {"leave_out": ["temperature"], "max_tokens_as": "max_completion_tokens"}
     assert found.findings.models[0].get("options") == (options if refuses else None)
+
+
+@every(
+    ("name", "refuses"),
+    [
+        *(("claude-opus-4-7", True), ("claude-opus-4-7-20260416", True), ("claude-opus-5", True)),
+        *(("claude-fable-5", True), ("claude-sonnet-4-10", True), ("claude-haiku-10", True)),
+        *(("claude-opus-4-6", False), ("claude-sonnet-4-20250514", False), ("claude-2.1", False)),
+        *(("claude-sonnet-4-5-20250929", False), ("claude-3-5-haiku-latest", False)),
+        *(("claude-opus-4-1@20250805", False), ("claude-opus-4-0", False)),
+    ],
+)
+def test_no_temperature_is_taken_over_for_a_claude_that_refuses_it(
+    name: str, refuses: bool, tmp_path: Path
+) -> None:
+    found = importing(tmp_path, f"prompts: [hi]\nproviders: ['anthropic:messages:{name}']\n")
+    options = {"leave_out": ["temperature"]} if refuses else None
+    assert found.findings.models[0].get("options") == options
 
 
 def test_models_come_over_and_keys_never_do(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.request_options import LEAVE_OUT, option_problems, unknown_options
 from failproof_es.models.trust.vendors import ANTHROPIC
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class AnthropicType(HttpProviderType):
     name = "anthropic"
     vendor = ANTHROPIC
     capabilities = Capabilities(tools=True, schema=False, streaming=True, seed=False)
+    takes = HttpProviderType.takes | {"options"}
     needs = frozenset({"api_key_env"})
     default_base_url = "https://api.anthropic.com/v1"
 
@@ -34,7 +36,9 @@ class AnthropicType(HttpProviderType):
         return ANTHROPIC.variable
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """Yield an error if the temperature is above the API's limit of 1."""
+        """Yield the errors in the options, and one for a temperature above the API's limit of 1."""
+        yield from unknown_options(model, (LEAVE_OUT,))
+        yield from option_problems(model)
         if model.temperature > 1:
             message = "may be at most 1 for provider `anthropic`"
             yield EntryProblem("out-of-range", "temperature", message)

@@ -20,6 +20,7 @@ from failproof_es.models.providers.anthropic import BETWEEN_SYSTEM_TURNS
 from failproof_es.models.providers.anthropic.reply import answer_of
 from failproof_es.models.providers.anthropic.stream import StreamedMessage
 from failproof_es.models.replies.openai_family import read_unless_withheld
+from failproof_es.models.request_options import without_left_out
 from failproof_es.web.bounded_json import read_json
 
 _API_VERSION = "2023-06-01"
@@ -44,7 +45,7 @@ class AnthropicProvider(HttpProvider):
         body: dict[str, Any] = {
             "model": model.model,
             "max_tokens": model.max_tokens,
-            "temperature": model.temperature,
+            **without_left_out({"temperature": model.temperature}, model),
             **({"system": BETWEEN_SYSTEM_TURNS.join(system)} if system else {}),
             "messages": [
                 {"role": turn.role, "content": turn.content}

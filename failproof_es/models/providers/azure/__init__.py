@@ -13,7 +13,6 @@ from failproof_es.models.provider_type import Capabilities, EntryProblem
 from failproof_es.models.request_options import (
     LEAVE_OUT,
     MAX_TOKENS_AS,
-    left_out,
     option_problems,
     unknown_options,
 )
@@ -63,10 +62,6 @@ class AzureType(HttpProviderType):
                 "holds /openai: provider `azure` puts its own paths after it",
                 "write it like https://NAME.openai.azure.com",
             )
-
-    def unsent(self, model: Model) -> frozenset[str]:
-        """The parameters that the option `leave_out` names: no request contains them."""
-        return left_out(model)
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
         """The check in words: the URL of the request, and the key's variable or token."""

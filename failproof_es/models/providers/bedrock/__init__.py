@@ -12,6 +12,7 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.request_options import LEAVE_OUT, option_problems, unknown_options
 from failproof_es.models.trust.vendors import BEDROCK
 from failproof_es.support.extras import require
 
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from failproof_es.models.providers.bedrock.provider import BedrockProvider
 
 REGION, ACCESS_KEY, SESSION_TOKEN = "region", "access_key_env", "session_token_env"
-"""The options. With `access_key_env` requests are signed; the key is the secret access key."""
-_OPTIONS = (REGION, ACCESS_KEY, SESSION_TOKEN)
+"""The options besides `LEAVE_OUT`. With `access_key_env` requests are signed; the key is the secret
+access key."""
+_OPTIONS = (REGION, ACCESS_KEY, SESSION_TOKEN, LEAVE_OUT)
 _REGION = re.compile(r"[a-z]{2,4}(-[a-z]+){1,3}-[0-9]{1,2}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -59,9 +61,8 @@ class BedrockType(HttpProviderType):
     def problems(self, model: Model) -> Iterable[EntryProblem]:
         """Yield an error for each missing, wrong and unknown option."""
         options = model.options
-        for name in sorted(set(options) - set(_OPTIONS)):
-            names = ", ".join(f"`{option}`" for option in _OPTIONS)
-            yield EntryProblem("unknown-field", "options", f"has no `{name}`", f"there are {names}")
+        yield from unknown_options(model, _OPTIONS)
+        yield from option_problems(model)
         region = options.get(REGION)
         if REGION not in options and (model.base_url is None or ACCESS_KEY in options):
             yield EntryProblem(

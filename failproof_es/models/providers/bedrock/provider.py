@@ -27,6 +27,7 @@ from failproof_es.models.providers.bedrock.reply import (
 )
 from failproof_es.models.replies.content_types import FRAMES
 from failproof_es.models.replies.openai_family import read_unless_withheld
+from failproof_es.models.request_options import without_left_out
 from failproof_es.web.bounded_json import read_json
 
 _TOP_LEVEL = frozenset(
@@ -54,7 +55,9 @@ class BedrockProvider(HttpProvider):
         own = {k: v for k, v in model.parameters.items() if k in _TOP_LEVEL}
         settings = {k: v for k, v in model.parameters.items() if k not in _TOP_LEVEL}
         system = [{"text": turn.content} for turn in messages if turn.role == "system"]
-        limits = {"maxTokens": model.max_tokens, "temperature": model.temperature}
+        limits = without_left_out(
+            {"maxTokens": model.max_tokens, "temperature": model.temperature}, model
+        )
         body: dict[str, Any] = {
             **({"system": system} if system else {}),
             "messages": [

@@ -11,7 +11,6 @@ from failproof_es.models.provider_type import Capabilities, EntryProblem
 from failproof_es.models.request_options import (
     LEAVE_OUT,
     MAX_TOKENS_AS,
-    left_out,
     option_problems,
     unknown_options,
 )
@@ -37,10 +36,6 @@ class OpenAIType(HttpProviderType):
         """Yield an error for each wrong and unknown option."""
         yield from unknown_options(model, (LEAVE_OUT, MAX_TOKENS_AS))
         yield from option_problems(model)
-
-    def unsent(self, model: Model) -> frozenset[str]:
-        """The parameters that the option `leave_out` names: no request contains them."""
-        return left_out(model)
 
     def implementation(self) -> type[OpenAIProvider]:
         """The class of the `Provider`, imported here because only it needs the HTTP client."""

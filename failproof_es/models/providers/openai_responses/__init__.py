@@ -13,7 +13,6 @@ from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import Capabilities, EntryProblem
 from failproof_es.models.request_options import (
     LEAVE_OUT,
-    left_out,
     option_problems,
     unknown_options,
 )
@@ -46,10 +45,6 @@ class ResponsesType(HttpProviderType):
         """Yield an error for each wrong and unknown option."""
         yield from unknown_options(model, (LEAVE_OUT,))
         yield from option_problems(model)
-
-    def unsent(self, model: Model) -> frozenset[str]:
-        """The parameters that the option `leave_out` names: no request contains them."""
-        return left_out(model)
 
     def implementation(self) -> type[ResponsesProvider]:
         """The class of the `Provider`, imported here because only it needs the HTTP client."""

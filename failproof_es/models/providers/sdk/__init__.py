@@ -6,7 +6,7 @@ those of any other provider are: recorded before they leave, sent once, kept raw
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from failproof_es.configuration.schema import Model
@@ -15,9 +15,11 @@ from failproof_es.events import ModelSnapshot, ResponseReceived
 from failproof_es.models.protocol import Answer
 from failproof_es.models.provider_type import (
     Capabilities,
+    EntryProblem,
     PriceSource,
     provider_type,
 )
+from failproof_es.models.request_options import LEAVE_OUT, option_problems, unknown_options
 from failproof_es.models.user_code.class_type import UserClassType
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ class SdkType(UserClassType):
     The vendor's provider over HTTP reads the replies.
     """
 
-    takes = frozenset({"class", "base_url", "api_key_env", "proxy", "ca_file"})
+    takes = frozenset({"class", "base_url", "api_key_env", "options", "proxy", "ca_file"})
     needs = frozenset({"class", "base_url"})
     checked_by = ", and had it make a request; sent none"
 
@@ -52,6 +54,12 @@ class SdkType(UserClassType):
         provider = provider_type(self._reads_as)
         assert isinstance(provider, HttpProviderType)
         return provider
+
+    def problems(self, model: Model) -> Iterable[EntryProblem]:
+        """Yield the errors in the options, and one for a class of the standard library."""
+        yield from super().problems(model)
+        yield from unknown_options(model, (LEAVE_OUT,))
+        yield from option_problems(model)
 
     def destination(self, model: Model) -> str:
         """The receiver of the secrets, for people: the class, and the server that it calls."""

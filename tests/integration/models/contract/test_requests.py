@@ -256,17 +256,26 @@ def test_a_key_is_known_only_at_hosts_that_nobody_else_can_have(
     assert (model.api_key_env is not None) == known
 
 
-@every("provider", ["openai", "openai-responses", "azure"])
+SDKS = ("openai-sdk", "openai-responses-sdk", "anthropic-sdk")
+
+
+@every("provider", ["openai", "openai-responses", "azure", "anthropic", "bedrock", *SDKS])
 def test_what_is_left_out_of_a_request_is_not_on_record(provider: str) -> None:
     url = "https://gateway.example"
     entry: dict[str, Any] = {"provider": provider, "model": "gpt-5", "base_url": url}
-    entry |= {"parameters": {"top_p": 0.9}}
+    entry |= {"parameters": {"top_p": 0.9}, "api_key_env": "K"}
+    if provider in SDKS:
+        entry["class"] = "mine:Chat"  # gets the recorded parameters, and makes the request
     for left_out, expected in (
         ([], {"max_tokens": 1000, "temperature": 0.0, "top_p": 0.9}),
         (["temperature"], {"max_tokens": 1000, "top_p": 0.9}),
     ):
         model = Model.model_validate({**entry, "options": {"leave_out": left_out}})
         assert snapshot(model, "k").parameters == expected
+        assert not any(provider_type(provider).problems(model))
+        if provider not in SDKS:
+            request = create_provider(model, timeout_ms=1, connections=1).prepare(TURNS).body
+            assert (b"temperature" in request) == ("temperature" in expected)
 
 
 @every(
