@@ -222,18 +222,30 @@ def _display_name(kind: str) -> str:
 
 
 _SHORT_FORM = re.compile(
-    r"(?P<not>not-)?(?P<type>[a-z][a-z-]*)(?:\((?P<threshold>[\d.]+)\))?(?::(?P<value>.*))?\Z",
+    r"(?P<not>not-)?(?P<type>[a-z][a-z0-9-]*)"
+    r"(?:\((?P<threshold>[0-9]+(?:\.[0-9]+)?)\))?(?::(?P<value>.*))?\Z",
     re.DOTALL,
 )
 _TYPES = frozenset(
     {
-        *("equals", "contains", "icontains", "contains-any", "contains-all", "icontains-any"),
-        *("icontains-all", "starts-with", "regex", "llm-rubric", "factuality", "is-json"),
-        *("contains-json", "is-refusal", "javascript", "python", "similar", "levenshtein"),
-        *("latency", "cost", "webhook", "rouge-n", "model-graded-closedqa", "answer-relevance"),
+        *("answer-relevance", "bleu", "classifier", "contains", "contains-all", "contains-any"),
+        *("contains-html", "contains-json", "contains-sql", "contains-xml"),
+        *("context-faithfulness", "context-recall", "context-relevance"),
+        *("conversation-relevance", "cost", "equals", "factuality", "finish-reason", "g-eval"),
+        *("gleu", "guardrails", "icontains", "icontains-all", "icontains-any", "is-html"),
+        *("is-json", "is-refusal", "is-sql", "is-valid-function-call"),
+        *("is-valid-openai-function-call", "is-valid-openai-tools-call", "is-xml", "javascript"),
+        *("latency", "levenshtein", "llm-rubric", "max-score", "meteor", "model-graded-closedqa"),
+        *("model-graded-factuality", "moderation", "perplexity", "perplexity-score", "pi"),
+        *("python", "regex", "rouge-l", "rouge-n", "rouge-s", "ruby", "search-rubric"),
+        *("select-best", "similar", "skill-used", "starts-with", "tool-call-f1"),
+        *("trace-error-spans", "trace-span-count", "trace-span-duration", "trajectory"),
+        *("webhook", "word-count"),
     }
 )
+"""The types of all versions of promptfoo, each up to its first colon (`trajectory:step-count`)."""
 _TYPE_ALIASES = {"fn": "javascript", "eval": "javascript", "grade": "llm-rubric"}
+"""Types of older versions, with a value."""
 
 
 def of_text(cell: str) -> dict[str, Any]:
@@ -242,14 +254,28 @@ def of_text(cell: str) -> dict[str, Any]:
     A cell of no known form is an assertion that the answer equals its text.
     """
     match = _SHORT_FORM.match(cell)
-    if match is not None:
-        name = _TYPE_ALIASES.get(match["type"], match["type"])
-        valued = match["value"] is not None
-        if name in _TYPES and (valued or name in ("is-json", "contains-json", "is-refusal")):
-            assertion: dict[str, Any] = {"type": (match["not"] or "") + name}
-            if valued:
-                assertion["value"] = match["value"].strip()
-            if match["threshold"]:
-                assertion["threshold"] = float(match["threshold"])
-            return assertion
-    return {"type": "equals", "value": cell}
+    kind = None if match is None else _type_in(match)
+    if match is None or kind is None:
+        return {"type": "equals", "value": cell}
+    assertion: dict[str, Any] = {"type": (match["not"] or "") + kind}
+    if match["value"] is not None:
+        value = match["value"].strip()
+        is_list = kind in _LIST_ASSERTIONS
+        assertion["value"] = [text.strip() for text in value.split(",")] if is_list else value
+    if match["threshold"]:
+        assertion["threshold"] = float(match["threshold"])
+    return assertion
+
+
+def _type_in(match: re.Match[str]) -> str | None:
+    """The type of an assertion in its short form; `None` for a text that only looks like one.
+
+    An unknown word with a hyphen and a threshold or a value, `new-type(0.5): x`, is a type of a
+    later version: it has no counterpart, and no answer would equal it.
+    """
+    word = match["type"]
+    valued = match["value"] is not None
+    if valued and word in _TYPE_ALIASES:
+        return _TYPE_ALIASES[word]
+    is_unknown_type = "-" in word and (valued or match["threshold"] is not None)
+    return word if word in _TYPES or is_unknown_type else None
