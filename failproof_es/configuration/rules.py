@@ -55,6 +55,7 @@ _KEY = re.compile(
 )
 """Names of parameters whose value, if it is a text, is a secret."""
 _USE_VARIABLE = "put it into an environment variable, named in `api_key_env` or under `headers`"
+AS_TEXT = "remove it, or write it as text"
 _TIMESTAMP = "{timestamp}"
 _PLACEHOLDERS = (_TIMESTAMP, "{test_name}")
 
@@ -93,8 +94,8 @@ def check_rules(
     check_price_tiers(path, tree, ("prices",), configuration.prices.models, problems)
     if configuration.output.file is not None:
         _check_file(configuration.output.file, report)
-    for location, wrong in _non_json_values(tree.value):
-        report("not-storable", location, wrong, "remove it, or write it as text")
+    for location, wrong in non_json_values(tree.value):
+        report("not-storable", location, wrong, AS_TEXT)
     refused = {problem.field for problem in problems.errors}
     for location in _keys_in(tree.value):
         if refused.isdisjoint(map(dotted, _settings_of(location))):
@@ -277,7 +278,7 @@ def _variable_references(configuration: Any) -> Iterator[tuple[Location, str]]:
             yield at, match["shell"] or match["template"]
 
 
-def _non_json_values(configuration: Any) -> Iterator[tuple[Location, str]]:
+def non_json_values(configuration: Any) -> Iterator[tuple[Location, str]]:
     """The location of each value that the recorded JSON cannot hold, and the error message."""
     for at, value in _leaves(configuration):
         if isinstance(value, float) and not math.isfinite(value):
@@ -294,7 +295,7 @@ def _leaves(value: Any, at: Location = ()) -> Iterator[tuple[Location, Any]]:
     inside: Iterable[tuple[str | int, Any]]
     if isinstance(value, dict):
         inside = value.items()
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):
         inside = enumerate(value)
     else:
         yield at, value

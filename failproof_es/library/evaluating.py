@@ -26,13 +26,15 @@ from failproof_es.cli.app.process import raise_descriptor_limit
 from failproof_es.cli.app.run_end import write_files
 from failproof_es.cli.rendering.partial_results import PartialResultsWriter
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
+from failproof_es.configuration.locations import dotted
+from failproof_es.configuration.rules import AS_TEXT, non_json_values
 from failproof_es.core.case import Case
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.lifecycle import resume, start
 from failproof_es.engine.planning.sources import source_of
 from failproof_es.events import Event, RunStarted
 from failproof_es.models.trust.remembered import permissions_here
-from failproof_es.problems import InvalidInput, Problem
+from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.reading.cases_by_result import with_cases_by_result
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.signing_following import sign_and_follow
@@ -62,16 +64,10 @@ def load(configuration: ConfigurationSource, settings: Sequence[str] = ()) -> Lo
     __tracebackhide__ = True  # of pytest: a failure points to the test, not here
     if not isinstance(configuration, Mapping):
         return load_configuration(Path(configuration), settings)
+    content = _serialize(dict(configuration))
     with TemporaryDirectory(prefix="failproof-es-") as folder:
         file = Path(folder, "configuration.yaml")
-        try:
-            file.write_bytes(orjson.dumps(dict(configuration)))
-        except TypeError as error:
-            raise InvalidInput.because(
-                "wrong-type",
-                f"the configuration is not what YAML can hold: {error}",
-                remedy="use mappings, lists, strings, numbers, true, false and None",
-            ) from None
+        file.write_bytes(content)
         try:
             loaded = load_configuration(file, settings, Path.cwd())
         except InvalidInput as error:
@@ -201,6 +197,23 @@ def _driven(drive: Drive) -> Outcome:
             logger.warning("stopping after the requests in flight; interrupt again to stop at once")
             stopping.get()()
         return ended.result()
+
+
+def _serialize(configuration: dict[str, Any]) -> bytes:
+    """The configuration as JSON. Raises `InvalidInput` for what JSON cannot hold."""
+    try:
+        content = orjson.dumps(configuration, option=orjson.OPT_PASSTHROUGH_DATACLASS)
+    except TypeError as error:
+        raise InvalidInput.because(
+            "wrong-type",
+            f"the configuration is not what YAML can hold: {error}",
+            remedy="use mappings, lists, strings, numbers, true, false and None",
+        ) from None
+    problems = Problems()
+    for location, wrong in non_json_values(configuration):  # orjson writes null for NaN
+        problems.error("not-storable", wrong, field=dotted(location), remedy=AS_TEXT)
+    problems.raise_errors()
+    return content
 
 
 def _of_mapping(problem: Problem, file: Path) -> Problem:

@@ -1,7 +1,8 @@
-"""Public functions that take a list of texts: one text instead of a list is one clear error."""
+"""Public functions for programs refuse one text instead of a list, and numbers beyond JSON."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -47,6 +48,23 @@ def test_what_is_no_list_of_texts_is_one_error_that_says_what_to_write(
     assert problem.field == which.split()[0]
     assert problem.message.endswith("is no list of texts")
     assert problem.remedy == f'write {problem.field}=["{example}"]'
+
+
+@every("number", [math.nan, math.inf, -math.inf])
+def test_a_number_that_json_cannot_hold_removes_no_gate_and_no_limit(number: float) -> None:
+    parts = {
+        "gates": {"min_accuracy": number, "min_accuracy_by_suite": {"s": number}},
+        "execution": {"max_spend_usd": number},
+        "prompts": {"path": "x", "options": {"shares": (0.5, number)}},
+    }
+    with pytest.raises(InvalidInput) as refused:
+        load({**CONFIGURATION, **parts})
+    assert {(problem.code, problem.field) for problem in refused.value.problems} == {
+        ("not-storable", "gates.min_accuracy"),
+        ("not-storable", "gates.min_accuracy_by_suite.s"),
+        ("not-storable", "execution.max_spend_usd"),
+        ("not-storable", "prompts.options.shares[1]"),
+    }
 
 
 @every("kind", [list, tuple])
