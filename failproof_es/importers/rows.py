@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,29 +65,56 @@ def read_csv(source: Source, path: Path) -> SourceRows:
     `InvalidInput`, also during `read`, if the file is not UTF-8 or not CSV, or if a row has another
     number of cells than the heading.
     """
-    source.check(path)
-    display_path = source.display_path(path)
-    csv.field_size_limit(MAX_LINE_BYTES)
-    records = _csv_records(path, display_path)
-    first = next(records, None)
-    if first is None:
-        raise table_error("empty-file", display_path, "is empty: it holds no heading")
-    names = first[1]
-    if len(names) > MAX_COLUMNS:
-        raise table_error(
-            "limit-exceeded", display_path, f"has more than {MAX_COLUMNS:,} columns", first[0]
-        )
-    if twice := next((name for name, count in Counter(names).items() if count > 1), None):
-        raise table_error(
-            "duplicate-column", display_path, f"has the column {twice!r} twice", first[0]
-        )
+    display_path, names = _read_heading(source, path)
     remarks: list[str] = []
 
     def rows(wanted: Collection[str]) -> Iterator[SourceRow]:
         numeric = _number_columns(_csv_records(path, display_path), names, wanted)
-        return _csv_rows(display_path, names, records, numeric, remarks)
+        shortened: dict[str, None] = {}
+
+        def value_of(name: str, cell: str) -> str | None:
+            if (text := cell.strip()).lower() in _MISSING:
+                return None
+            if name in numeric and (whole := _WHOLE_WITH_POINT.fullmatch(text)):
+                shortened[name] = None
+                return whole[1]
+            return cell
+
+        yield from _csv_rows(path, display_path, names, value_of)
+        remarks.extend(
+            f"{display_path}: {name}: 3.0 is read as 3: a column of numbers" for name in shortened
+        )
 
     return SourceRows(names, rows, remarks)
+
+
+def read_texts(source: Source, path: Path) -> SourceRows:
+    """The rows of a CSV or TSV file with a heading; each cell is its text as it is written.
+
+    Raises `InvalidInput` as `read_csv` does.
+    """
+    display_path, names = _read_heading(source, path)
+    return SourceRows(names, lambda _: _csv_rows(path, display_path, names, lambda _, cell: cell))
+
+
+def _read_heading(source: Source, path: Path) -> tuple[str, list[str]]:
+    """The path of a table as displayed, and the names of its columns.
+
+    Raises `InvalidInput` if the table has no heading, too many columns, or one twice.
+    """
+    source.check(path)
+    display_path = source.display_path(path)
+    csv.field_size_limit(MAX_LINE_BYTES)
+    first = next(_csv_records(path, display_path), None)
+    if first is None:
+        raise table_error("empty-file", display_path, "is empty: it holds no heading")
+    line, names = first
+    if len(names) > MAX_COLUMNS:
+        message = f"has more than {MAX_COLUMNS:,} columns"
+        raise table_error("limit-exceeded", display_path, message, line)
+    if twice := next((name for name, count in Counter(names).items() if count > 1), None):
+        raise table_error("duplicate-column", display_path, f"has the column {twice!r} twice", line)
+    return display_path, names
 
 
 def _number_columns(
@@ -145,28 +173,14 @@ def _separator(file: io.TextIOBase, suffix: str) -> str:
 
 
 def _csv_rows(
+    path: Path,
     display_path: str,
     names: Sequence[str],
-    records: Iterator[tuple[int, list[str]]],
-    numeric: Collection[str],
-    remarks: list[str],
+    value_of: Callable[[str, str], str | None],
 ) -> Iterator[SourceRow]:
-    """The rows after the heading; `numeric` are the columns of numbers.
-
-    When all are read, `remarks` says in which of these `3.0` was read as `3`.
-    """
+    """The rows after the heading. `value_of` makes the value of a column's name and a cell."""
     problems = _FewProblems()
-    shortened: dict[str, None] = {}
-
-    def value_of(name: str, cell: str) -> str | None:
-        if (text := cell.strip()).lower() in _MISSING:
-            return None
-        if name in numeric and (whole := _WHOLE_WITH_POINT.fullmatch(text)):
-            shortened[name] = None
-            return whole[1]
-        return cell
-
-    for line, cells in records:
+    for line, cells in islice(_csv_records(path, display_path), 1, None):
         if len(cells) != len(names):
             message = f"has {len(cells)} cells, the heading has {len(names)}"
             problems.error("wrong-cell-count", message, path=Path(display_path), line=line)
@@ -174,9 +188,6 @@ def _csv_rows(
             record = {name: value_of(name, cell) for name, cell in zip(names, cells, strict=True)}
             yield SourceRow(Place(display_path, line), record)
     problems.raise_errors()
-    remarks += (
-        f"{display_path}: {name}: 3.0 is read as 3: a column of numbers" for name in shortened
-    )
 
 
 def read_json_lines(source: Source, path: Path) -> SourceRows:

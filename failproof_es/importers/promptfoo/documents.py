@@ -9,7 +9,7 @@ from typing import Any
 from failproof_es.configuration.locations import Location, dotted
 from failproof_es.configuration.yaml_tree import YamlTree, parse_yaml
 from failproof_es.importers.protocol import Place
-from failproof_es.importers.rows import read_csv, read_json_lines
+from failproof_es.importers.rows import read_json_lines, read_texts
 from failproof_es.importers.source import MAX_TEXT_BYTES, OutsideSource, Source
 from failproof_es.importers.tests_alone import CONFIGURATION_NAMES, tests_alone
 from failproof_es.problems import InvalidInput, Problem, Problems
@@ -138,7 +138,7 @@ def read_data(source: Source, path: Path) -> list[DocumentNode]:
         return [_read_data(source, path)]
     if suffix in _TABLES:
         source.check(path, MAX_TEXT_BYTES)
-        rows = (read_csv if suffix == ".csv" else read_json_lines)(source, path)
+        rows = (read_texts if suffix == ".csv" else read_json_lines)(source, path)
         return [
             DocumentNode(record, path, place.path, line=place.line)
             for place, record in rows.read(rows.names)

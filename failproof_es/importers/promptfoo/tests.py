@@ -9,8 +9,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from failproof_es.importers.promptfoo import assertions
-from failproof_es.importers.promptfoo.assertions import CODE
+from failproof_es.importers.promptfoo.assertions import CODE, of_text, plain_text
 from failproof_es.importers.promptfoo.documents import (
     TEXT,
     DocumentNode,
@@ -67,7 +66,7 @@ class Test:
     @property
     def affixes(self) -> tuple[str, str]:
         """The texts before and behind the text of a prompt."""
-        prefix, suffix = (str(self.options.get(name, "")) for name in ("prefix", "suffix"))
+        prefix, suffix = (plain_text(self.options.get(name)) for name in ("prefix", "suffix"))
         return prefix, suffix
 
     def has(self, path: str) -> bool:
@@ -303,8 +302,8 @@ def _test_of_row(row: DocumentNode) -> DocumentNode:
     for name, text in row.value.items():
         plain = name.strip()
         if plain.startswith("__expected"):
-            if str(text).strip():
-                made["assert"].append(assertions.of_text(str(text).strip()))
+            if cell := plain_text(text).strip():
+                made["assert"].append(of_text(cell))
         elif plain in ("__prefix", "__suffix"):
             made["options"][plain[2:]] = text
         elif plain == "__description":
@@ -314,7 +313,7 @@ def _test_of_row(row: DocumentNode) -> DocumentNode:
             values = _split_list(text) if key.endswith("[]") else text
             made["metadata"][key.removesuffix("[]")] = values
         elif plain.startswith("__"):
-            if str(text).strip():
+            if plain_text(text).strip():
                 made[plain] = text
         else:
             made["vars"][plain] = text

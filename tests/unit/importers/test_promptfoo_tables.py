@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from failproof_es.importers.promptfoo.assertions import of_text
+from failproof_es.importers.protocol import Check
 from tests.every import every
+from tests.unit.importers.reading import importing
 
 TYPES = (
     *("answer-relevance", "bleu", "classifier", "contains", "contains-all", "contains-any"),
@@ -45,3 +49,26 @@ def test_a_cell_with_a_type_of_promptfoo_is_never_an_expected_text(kind: str) ->
 )  # fmt: skip
 def test_a_cell_of_another_form_is_the_expected_text(cell: str, assertion: object) -> None:
     assert of_text(cell) == assertion
+
+
+def test_every_other_cell_is_the_text_as_it_is_written(tmp_path: Path) -> None:
+    """No word means a missing value and no number loses its point, as in other tables."""
+    cells = ["3.0", "None", "NaN", "null", " a ", "-0.0"]
+    found = importing(
+        tmp_path,
+        "prompts: ['{{a}}|{{b}}', 'file://p.csv']\ntests: ['file://t.csv', 'file://t.jsonl']\n",
+        p__csv="prompt\nNone\n3.0\n{{a}}\n",
+        t__csv="a,b,__expected\n" + "".join(f"{cell},{cell},{cell}\n" for cell in cells),
+        t__jsonl='{"a": 3.0, "b": "None", "__expected": null, "__prefix": null, "__suffix": 1.0}\n',
+    )
+    asked = [case.turns[-1].content for case in found.cases]
+    assert asked == [text for cell in cells for text in (f"{cell}|{cell}", "None", "3.0", cell)] + [
+        "3|None1",
+        "None1",
+        "3.01",
+        "31",
+    ]
+    assert [case.checks for case in found.cases] == [
+        (Check("equals", (cell.strip(),)),) for cell in cells for _ in range(4)
+    ] + [()] * 4
+    assert not found.lost and len(found.findings.remarks) == 1
