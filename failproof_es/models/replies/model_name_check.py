@@ -10,6 +10,10 @@ Without a configured `version`, these answers are accepted:
 - an answer under the name of a snapshot, the requested name with a suffix: a date (`gpt-4o`
   answered by `gpt-4o-2024-08-06`, `gpt-4` by `gpt-4-0613`), a serial number (`-002`), or `:latest`.
 
+In both cases OpenRouter's two forms of a name are one: `anthropic/claude-opus-4.6` is listed, and
+`anthropic/claude-4.6-opus-20260205` answers. So the numbers of a name with a vendor and a date may
+stand at other places among its words. `:nitro` and the like choose servers, not models.
+
 With a configured `version`, the answer has to show it. Its name must be one of these:
 
 - the requested name, then `-`, `@` or `:`, then the version and nothing more;
@@ -43,6 +47,9 @@ _SNAPSHOT = re.compile(
 )
 _BEFORE_A_VERSION = ("-", "@", ":")
 _LATEST = re.compile(r"[-:]latest$")
+_DATED = re.compile(r"(.+)(-20\d\d-?(?:0[1-9]|1[0-2])-?[0-3]\d)")
+_ROUTE = re.compile(r":(?:nitro|floor|exacto|online)$")
+"""OpenRouter's suffixes that choose servers or add a search."""
 _DATE = re.compile(r"(?<!\d)(20\d\d)-(0[1-9]|1[0-2])-([0-3]\d)(?!\d)")
 
 
@@ -72,6 +79,8 @@ def is_requested_model(
     `None` is an answer without a name. `check` `name` also accepts an answer that shows no version.
     The rules are in the module's docstring.
     """
+    if answered is not None:
+        model, version, answered = _one_form(model, version, answered)
     plain_names = () if version is None else map(_undash_date, _versioned_names(model, version))
     if answered is not None and _undash_date(answered) in plain_names:
         return True
@@ -80,6 +89,26 @@ def is_requested_model(
     if version is not None or not answered.startswith(model):
         return False
     return _SNAPSHOT.fullmatch(answered[len(model) :]) is not None
+
+
+def _one_form(model: str, version: str | None, answered: str) -> tuple[str, str | None, str]:
+    """The three names without OpenRouter's routes, the last two in the model's order of words."""
+    if "/" not in model:
+        return model, version, answered
+    model, answered = _ROUTE.sub("", model), _ROUTE.sub("", answered)
+    return model, version and _reorder(version, model), _reorder(answered, model)
+
+
+def _reorder(name: str, model: str) -> str:
+    """The model's name with the date of `name`, if nothing else but the order of words differs."""
+    dated = _DATED.fullmatch(name)
+    return model + dated[2] if dated and _sorted_words(dated[1]) == _sorted_words(model) else name
+
+
+def _sorted_words(name: str) -> tuple[str, list[str]]:
+    """The vendor, then the words before the numbers, each in the name's own order."""
+    vendor, _, rest = name.partition("/")
+    return vendor, sorted(rest.split("-"), key=lambda word: word[:1].isdigit())
 
 
 def _versioned_names(model: str, version: str) -> Iterator[str]:

@@ -24,6 +24,12 @@ from tests.every import every
         ("claude-sonnet-4-5", "claude-sonnet-4-5@20250929"),
         ("gemini-1.5-pro", "gemini-1.5-pro-002"),
         ("llama3.2", "llama3.2:latest"),
+        ("anthropic/claude-opus-4.6", "anthropic/claude-4.6-opus-20260205"),
+        ("anthropic/claude-sonnet-4", "anthropic/claude-4-sonnet-20250522"),
+        ("openai/gpt-5", "openai/gpt-5-2025-08-07"),
+        ("x-ai/grok-4.6:nitro", "x-ai/grok-4.6"),
+        ("x-ai/grok-4.6:nitro", "x-ai/grok-4.6:nitro"),
+        ("anthropic/claude-opus-4.6:floor", "anthropic/claude-4.6-opus-20260205"),
     ],
 )
 def test_is_the_model_that_was_asked(asked: str, answered: str | None) -> None:
@@ -45,6 +51,8 @@ def test_is_the_model_that_was_asked(asked: str, answered: str | None) -> None:
         ("gpt-4", "0613", "gpt-4-0613"),
         ("mistral", "v2", "mistral-v2"),
         ("llama3.2", "1b", "llama3.2:1b"),
+        ("a/claude-opus-4.6", "a/claude-4.6-opus-20260205", "a/claude-4.6-opus-20260205"),
+        ("a/claude-opus-4.6", "2026-02-05", "a/claude-4.6-opus-20260205"),
     ],
 )
 def test_a_version_that_is_named_is_shown(asked: str, version: str, answered: str) -> None:
@@ -96,6 +104,17 @@ def test_an_answer_that_shows_no_version_is_another_model_unless_its_name_is_eno
         ("mistral", "v2", "mistral/v2"),
         ("mistral", "v2", "mistral-V2"),
         ("gpt-4o", None, "gpt-4x-2024-08-06"),
+        ("a/claude-opus-4.6", None, "a/claude-4.6-opus"),
+        ("a/claude-opus-4.6", None, "b/claude-4.6-opus-20260205"),
+        ("a/claude-opus-4.6", None, "a/claude-4.5-opus-20260205"),
+        ("a/claude-opus-4.6", None, "a/claude-4.6-opus-fast-20260205"),
+        ("a/claude-opus-4.6", "20260205", "a/claude-4.6-opus-20260206"),
+        ("a/claude-opus-4.6", "a/claude-4.6-opus-20260205", "a/claude-4.6-opus-20260206"),
+        ("a/qwen-2-5", None, "a/qwen-5-2-20260205"),
+        ("a/tiny-max-2", None, "a/max-tiny-2-20260205"),
+        ("claude-opus-4.6", None, "claude-4.6-opus-20260205"),
+        ("a/m:free", None, "a/m"),
+        ("a/m", None, "a/m:free"),
         ("gpt-4o", "2024-08-06", "gpt-4x-2024-08-06"),
     ],
 )

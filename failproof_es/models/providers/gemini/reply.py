@@ -88,11 +88,17 @@ def _build_answer(
         finish_reason=finish_reason,
         refusal=refusal,
         tool_calls=calls,
-        model=name_or_none(document.get("modelVersion")),
+        model=_model_name(document.get("modelVersion")),
         provider_request_id=name_or_none(document.get("responseId")),
         usage=_usage(document.get("usageMetadata")),
         first_token_ms=reply.first_token_ms,
     )
+
+
+def _model_name(version: Any) -> str | None:
+    """The model's name without `models/`, which previews have in some replies."""
+    name = name_or_none(version)
+    return None if name is None else name.removeprefix("models/")
 
 
 def _block_reason(document: dict[str, Any]) -> str:
