@@ -27,6 +27,8 @@ _PRICED_PARAMETERS = ("service_tier", "speed")
 """Parameters of a request that change the price at some providers."""
 _STANDARD = (None, "auto", "default", "standard", "standard_only")
 """Values of those parameters that do not change the price."""
+_OTHER_RATES = ("output_reasoning_mtok", "output_citation_mtok")
+"""Rates of tokens that no `Usage` has: a model with one has an unknown cost."""
 _REQUESTS_PER_PRICE = Decimal(1_000)
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 """Hosts without published prices."""
@@ -107,8 +109,9 @@ def published_prices(
 ) -> ModelPrices:
     """All rates of a model from the time `at` on. `price_at` looks it up in `genai-prices`.
 
-    Without rates if the model is not there, has no token prices (a free model has the price 0), or
-    has no prices for one of the `choices`: values of parameters that change the price, by name.
+    Without rates if the model is not there, has no token prices (a free model has the price 0), has
+    one of `_OTHER_RATES`, or has no prices for one of the `choices`: values of parameters that
+    change the price, by name.
     """
     try:
         calculation = price_at(at)
@@ -116,6 +119,8 @@ def published_prices(
         return ModelPrices(model_key=model_key)
     rates = tuple(_published_rates(calculation.model, price_at, at))
     if not all(_is_priced(calculation.model, choice) for choice in (choices or {}).items()):
+        return ModelPrices(model_key=model_key)
+    if any(getattr(calculation.model_price, name, None) for name in _OTHER_RATES):
         return ModelPrices(model_key=model_key)
     if all(rate.input is None and rate.output is None for rate in rates):
         return ModelPrices(model_key=model_key)

@@ -20,6 +20,8 @@ from failproof_es.models.protocol import Answer
 from failproof_es.models.reply_fields import count_or_none
 
 _RATE_LIMITED = 429
+_CACHED = ("cached_tokens", "num_cached_tokens", "prompt_cache_hit_tokens")
+"""Names of the tokens read from a cache at servers without `prompt_tokens_details`."""
 _WITHHELD = frozenset(
     {
         *("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"),
@@ -40,20 +42,20 @@ _BLOCK_SAID = re.compile(
 def usage_of(usage: Any, input_name: str, output_name: str) -> Usage:
     """The token counts in the fields `input_name` and `output_name` of `usage`.
 
-    Their parts are in `NAME_details`. Parts that exceed the total count as unknown: the rest would
-    have a negative price. Without an object `usage` all counts are unknown.
+    Their parts are in `NAME_details`, or beside them. Parts that exceed the total count as unknown:
+    the rest would have a negative price. Without an object `usage` all counts are unknown.
     """
     if not isinstance(usage, dict):
         return Usage()
     details, thoughts = (
         _as_object(usage.get(f"{name}_details")) for name in (input_name, output_name)
     )
-    cached = count_or_none(details.get("cached_tokens"))
+    cached = _first_count(details.get("cached_tokens"), *map(usage.get, _CACHED))
     cache_writes = count_or_none(details.get("cache_write_tokens"))
-    reasoning = count_or_none(thoughts.get("reasoning_tokens"))
-    input_tokens, output_tokens = (
-        count_or_none(usage.get(input_name)),
-        count_or_none(usage.get(output_name)),
+    reasoning = _first_count(thoughts.get("reasoning_tokens"), usage.get("reasoning_tokens"))
+    input_tokens = count_or_none(usage.get(input_name))
+    output_tokens = _whole_output(
+        usage, input_tokens, count_or_none(usage.get(output_name)), reasoning
     )
     if input_tokens is None or (cached or 0) + (cache_writes or 0) > input_tokens:
         cached = cache_writes = None
@@ -66,6 +68,26 @@ def usage_of(usage: Any, input_name: str, output_name: str) -> Usage:
         if output_tokens is None or (reasoning or 0) > output_tokens
         else reasoning,
     )
+
+
+def _whole_output(
+    usage: dict[str, Any], read: int | None, written: int | None, reasoning: int | None
+) -> int | None:
+    """The output tokens with the thoughts, which two kinds of servers do not count in `written`.
+
+    xAI and Gemini's compatible API count them in `total_tokens`, Perplexity beside it.
+    """
+    total = count_or_none(usage.get("total_tokens"))
+    if read is None or written is None:
+        return written
+    if "citation_tokens" in usage:
+        return count_or_none(written + (reasoning or 0))
+    return written if total is None else max(written, total - read)
+
+
+def _first_count(*values: Any) -> int | None:
+    counts = (count_or_none(value) for value in values)
+    return next((count for count in counts if count is not None), None)
 
 
 def withheld(reply: HttpReply) -> Answer | None:

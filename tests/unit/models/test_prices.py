@@ -135,6 +135,12 @@ def test_every_published_model_costs_what_the_package_says_around_every_tier_and
     assert not wrong, wrong[:5]
 
 
+def test_a_model_with_a_rate_for_tokens_that_no_usage_counts_has_no_known_cost() -> None:
+    url = {"base_url": "https://api.perplexity.ai"}
+    assert PriceBook().prices(model("sonar-pro", url), NOON).rates
+    assert not PriceBook().prices(model("sonar-deep-research", url), NOON).rates
+
+
 def test_a_short_request_is_not_charged_at_the_rate_of_a_long_one() -> None:
     prices = found("gpt-5.4")
     short, long = (

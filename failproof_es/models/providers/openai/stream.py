@@ -135,8 +135,11 @@ class StreamedReply:
             raise _malformed("the stream names two models")
         if isinstance(chunk.get("id"), str):
             self.about.setdefault("id", chunk["id"])
-        if isinstance(chunk.get("usage"), dict):
-            self.about["usage"] = chunk["usage"]
+        choices = chunk.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None  # Kimi's place
+        for place in (chunk.get("x_groq"), choice, chunk):
+            if isinstance(place, dict) and isinstance(place.get("usage"), dict):
+                self.about["usage"] = place["usage"]
 
     def _take_choice(self, choice: dict[str, Any]) -> None:
         self.has_begun = True
