@@ -162,6 +162,19 @@ def require_text_list(value: object, field: str, example: str) -> None:
         raise InvalidInput([problem])
 
 
+def unreadable_problem(path: Path, error: OSError, *, field: str | None = None) -> Problem:
+    """The problem of a file or folder that cannot be read, with the system's reason."""
+    is_missing = isinstance(error, FileNotFoundError | NotADirectoryError)
+    reason = (error.strerror or str(error)).lower()
+    return Problem(
+        "file-not-found" if is_missing else "file-unreadable",
+        f"cannot be read: {reason}",
+        path,
+        field=field,
+        remedy="check the path",
+    )
+
+
 def shown_value(
     value: Any, *, nothing: str = "null", mapping: str = "an object", longest: int = 40
 ) -> str:

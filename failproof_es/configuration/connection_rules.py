@@ -41,9 +41,7 @@ def connection_problems(model: Model) -> Iterator[EntryProblem]:
     """The errors in `proxy` and `headers` of a model's entry; none if it has neither."""
     example = "write it like http://proxy.example:3128"
     open_proxy = "use a proxy that asks for none"
-    yield from _address_problems("proxy", model.proxy, example, open_proxy)
-    if model.proxy is not None and urlsplit(model.proxy).path not in ("", "/"):
-        yield EntryProblem("invalid-url", "proxy", "has a path", example)
+    yield from _address_problems("proxy", model.proxy, example, open_proxy, takes_path=False)
     for name, variable in sorted(model.headers.items()):
         if not _HEADER.fullmatch(name):
             yield EntryProblem("invalid-name", "headers", f"{name!r} is not the name of a header")
@@ -63,7 +61,7 @@ def connection_problems(model: Model) -> Iterator[EntryProblem]:
 
 
 def _address_problems(
-    field: str, url: str | None, example: str, own: str
+    field: str, url: str | None, example: str, own: str, *, takes_path: bool = True
 ) -> Iterator[EntryProblem]:
     if url is None:
         return
@@ -87,3 +85,5 @@ def _address_problems(
     elif parts.query or parts.fragment:  # it would be recorded with every request
         without = "leave out `?` and `#`; a key goes by `api_key_env`"
         yield EntryProblem("invalid-url", field, "has a query or fragment after its path", without)
+    if not takes_path and parts.path not in ("", "/"):
+        yield EntryProblem("invalid-url", field, "has a path", example)

@@ -32,7 +32,7 @@ from failproof_es.configuration.variants import (
     with_selected_models,
 )
 from failproof_es.configuration.yaml_tree import YamlTree, read_yaml
-from failproof_es.problems import InvalidInput, Problem, Problems
+from failproof_es.problems import InvalidInput, Problem, Problems, unreadable_problem
 from failproof_es.support import shipped
 from failproof_es.support.near_names import did_you_mean
 from failproof_es.support.shipped import resolve
@@ -148,7 +148,7 @@ def load_configuration(
     if (ships := shipped.configuration(path)) is not None:
         path, folder = ships, folder or Path.cwd()
     folder = (path.parent if folder is None else folder).resolve()
-    if not path.exists():
+    if not _exists(path):
         names = shipped.configuration_names()
         hint = did_you_mean(path.stem, names)
         remedy = f"{hint}check the path, or name one that ships: {', '.join(names)}"
@@ -186,6 +186,14 @@ def load_configuration(
     configuration = with_selected_models(path, tree, configuration, problems)
     problems.raise_errors()
     return LoadedConfiguration(configuration, path, folder, tree, of_models, matrix)
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is a file or folder. Raises `InvalidInput` if the system refuses to look."""
+    try:
+        return path.exists()
+    except OSError as error:
+        raise InvalidInput([unreadable_problem(path, error)]) from None
 
 
 def _check_usable_part(path: Path, folder: Path, tree: YamlTree, problems: Problems) -> None:
@@ -256,8 +264,16 @@ def _with_price_file(
     if prices.file is None:
         return configuration
     file = resolve(prices.file, configuration.test_run.folder)
-    if not file.is_file():
-        found_in, line = tree.place_of(("prices", "file"), path)
+    found_in, line = tree.place_of(("prices", "file"), path)
+    try:
+        is_file = file.is_file()
+    except OSError as error:
+        problems.error(
+            "file-unreadable", unreadable_problem(file, error).message,
+            path=found_in, line=line, field="prices.file", remedy="check the path",
+        )  # fmt: skip
+        return configuration
+    if not is_file:
         problems.error(
             "file-not-found", f"there is no file {file}",
             path=found_in, line=line, field="prices.file", remedy="check the path",

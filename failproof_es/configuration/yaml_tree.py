@@ -16,7 +16,7 @@ from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEv
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from failproof_es.configuration.locations import Location, dotted
-from failproof_es.problems import Problems
+from failproof_es.problems import Problems, unreadable_problem
 
 _LARGEST = 1_000_000
 _CASES = frozenset({".jsonl", ".ndjson", ".csv", ".tsv"})
@@ -73,14 +73,7 @@ def read_yaml(
         )
         return None
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        is_missing = isinstance(error, FileNotFoundError)
-        problems.error(
-            "file-not-found" if is_missing else "file-unreadable",
-            f"cannot be read: {reason}",
-            path=path,
-            remedy="check the path",
-        )
+        problems.problems.append(unreadable_problem(path, error))
         return None
     if path.suffix.lower() in _CASES:  # a single line of JSON would parse as YAML
         remedy = "name it under `prompts.path` of a configuration, or see `failproof-es import`"

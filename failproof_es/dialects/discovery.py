@@ -5,11 +5,12 @@ from __future__ import annotations
 import glob
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 
-from failproof_es.problems import InvalidInput, Problems
+from failproof_es.problems import InvalidInput, Problems, unreadable_problem
 from failproof_es.support import shipped
 from failproof_es.support.shipped import resolve
 
@@ -47,10 +48,7 @@ def case_files(
             if _NO_UTF_8.search(str(file)):
                 message = "the path is not UTF-8: so it cannot be recorded"
                 problems.error("path-not-utf8", message, path=file, field=field, remedy="rename it")
-            if not file.is_file():
-                message = "this is no regular file: suites are read more than once"
-                remedy = "write the cases to a file"
-                problems.error("not-a-file", message, path=file, field=field, remedy=remedy)
+            _check_regular(file, field, problems)
             files.setdefault(os.path.realpath(file), file)
     problems.raise_errors()
     return list(files.values())
@@ -73,14 +71,21 @@ def _files(
     except InvalidInput as error:
         problems.problems.extend(replace(problem, field=field) for problem in error.problems)
         return []
-    if path.is_dir():
+    try:
+        exists, is_folder = path.exists(), path.is_dir()
+    except OSError as error:  # a name that is too long, or a folder without permission
+        message = f"{path_text[:60]!r} {unreadable_problem(path, error).message}"
+        remedy = "name a file, a folder or a glob"
+        problems.error("file-unreadable", message, field=field, remedy=remedy)
+        return []
+    if is_folder:
         files = list(_in_folder(path, suffixes, problems))
         if not files:
             problems.error(
                 "no-cases", f"the folder holds no {suffix_text} file", path=path, field=field
             )
         return files
-    if path.exists():
+    if exists:
         return [path]
     if not glob.has_magic(path_text):
         where = "" if Path(path_text).is_absolute() else f" (looked in {folder or Path.cwd()})"
@@ -100,6 +105,23 @@ def _files(
         field=field,
     )
     return []
+
+
+def _check_regular(file: Path, field: str | None, problems: Problems) -> None:
+    """Report a file that is missing, out of reach, or no regular file."""
+    try:
+        is_regular = stat.S_ISREG(file.stat().st_mode)
+    except OSError as error:
+        problem = unreadable_problem(file, error, field=field)
+        if os.path.islink(file):  # noqa: PTH114 - it never raises
+            remedy = "remove the link, or restore what it points to"
+            problem = replace(problem, message=f"the link {problem.message}", remedy=remedy)
+        problems.problems.append(problem)
+        return
+    if not is_regular:
+        message = "this is no regular file: suites are read more than once"
+        remedy = "write the cases to a file"
+        problems.error("not-a-file", message, path=file, field=field, remedy=remedy)
 
 
 def _remedy(path_text: str) -> str:

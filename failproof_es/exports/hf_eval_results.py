@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import PurePosixPath
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 from ruamel.yaml import YAML
 
@@ -83,7 +82,7 @@ class HfEvalResults:
                 remedy=f"one of: {', '.join(_METRICS)}",
             )
         url = settings.get("source_url")
-        if url is not None and urlsplit(url).scheme not in ("http", "https"):
+        if url is not None and not url.startswith(("http://", "https://")):
             message = f"{url!r} is no address of a page"
             problems.error(
                 "invalid-url", message, field="--with source_url", remedy="it begins with https://"

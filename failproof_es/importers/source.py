@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from failproof_es.problems import InvalidInput, Problem
+from failproof_es.problems import InvalidInput, Problem, unreadable_problem
 from failproof_es.support.regular_file import open_regular
 
 MAX_FILES = 1_000
@@ -235,16 +235,7 @@ class Source:
 
 
 def _unreadable(path: Path, error: OSError) -> InvalidInput:
-    reason = (error.strerror or str(error)).lower()
-    return InvalidInput(
-        [
-            Problem(
-                "file-not-found" if isinstance(error, FileNotFoundError) else "file-unreadable",
-                f"cannot be read: {reason}",
-                path,
-            )
-        ]
-    )
+    return InvalidInput([unreadable_problem(path, error)])
 
 
 def _raise_unreadable(error: OSError) -> None:

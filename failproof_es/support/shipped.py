@@ -8,6 +8,7 @@ one of them. On the command line `quickstart` or `shipped:quickstart` is a confi
 
 from __future__ import annotations
 
+import os
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -21,7 +22,12 @@ def resolve(path: str, folder: str | Path | None) -> Path:
 
     `None` as `folder` is the current folder.
     """
-    return Path(folder or Path.cwd()).absolute() / Path(path).expanduser()
+    return Path(folder or Path.cwd()).absolute() / expand_home(path)
+
+
+def expand_home(path: str) -> Path:
+    """The path with the folder of a user for its `~` or `~NAME`; unchanged without such a user."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - `Path.expanduser` raises RuntimeError
 
 
 def shorten(path: str | Path) -> str:

@@ -25,6 +25,7 @@ from failproof_es.store.ledger import Connection
 from failproof_es.support.atomic_file import atomic_write, describe_write_error
 from failproof_es.support.file_lock import lock_beside, locked
 from failproof_es.support.regular_file import read_regular
+from failproof_es.support.shipped import expand_home
 
 _TIMEOUT_S = 10.0
 _MOST_BYTES = 1 << 20
@@ -198,7 +199,7 @@ def _forked(kept_checkpoint: Checkpoint) -> Forked:
 def _write(place: str, signed: Note, size: int) -> None:
     file = _file(place)
     try:
-        if Path(place).expanduser().is_dir():
+        if expand_home(place).is_dir():
             atomic_write(file.with_name(f"{size:020}.checkpoint"), [str(signed).encode()])
         atomic_write(file, [str(signed).encode()])
     except OSError as error:
@@ -251,7 +252,7 @@ def _fetched(url: str) -> bytes:
 
 def _file(place: str) -> Path:
     """The file of the newest checkpoint in a place that is no URL."""
-    path = Path(place).expanduser()
+    path = expand_home(place)
     return path / "newest.checkpoint" if path.is_dir() else path
 
 

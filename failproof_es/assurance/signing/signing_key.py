@@ -18,6 +18,7 @@ from failproof_es.support.file_lock import lock_beside, locked
 from failproof_es.support.machine.user_folder import HOME as HOME
 from failproof_es.support.machine.user_folder import user_folder
 from failproof_es.support.regular_file import open_regular, read_regular
+from failproof_es.support.shipped import expand_home
 
 KEY_FILE = "FAILPROOF_ES_LEDGER_KEY"
 
@@ -39,7 +40,7 @@ def key_path(origin: str) -> Path:
     """The file of the key that signs for this log."""
     path = os.environ.get(KEY_FILE)
     if path:
-        return Path(path).expanduser()
+        return expand_home(path)
     return own_file(origin, "key")
 
 
@@ -181,7 +182,7 @@ def _public_key(text: str) -> PublicKey:
     except NoteError as error:
         no_key = error
     try:
-        content = read_regular(Path(text).expanduser(), _MOST_BYTES)
+        content = read_regular(expand_home(text), _MOST_BYTES)
     except (FileNotFoundError, ValueError):
         raise (no_key if "+" in text else FileNotFoundError(f"there is no file {text}")) from None
     return PublicKey.parse(content.decode())

@@ -105,13 +105,21 @@ def _require_own_headers(endpoint: str) -> None:
     """Raise `InvalidInput` if the environment has headers, and for another host than `endpoint`."""
     meant = os.environ.get(ENDPOINT)
     names = _header_variables()
-    if meant and names and urlsplit(meant).netloc != (host := urlsplit(endpoint).netloc):
+    if meant and names and _host_of(meant) != (host := _host_of(endpoint)):
         raise InvalidInput.because(
             "key-exposed",
             f"{', '.join(names)} would go to {host}, and {ENDPOINT} names another host",
             remedy=f"unset {ENDPOINT} or the headers",
             field="--otlp",
         )
+
+
+def _host_of(url: str) -> str:
+    """Host and port in a URL; empty if it is none."""
+    try:
+        return urlsplit(url).netloc
+    except ValueError:
+        return ""
 
 
 def _header_variables() -> list[str]:
@@ -155,4 +163,4 @@ def telemetry_of_worker(
 def _name_destination(otlp: str) -> None:
     """Say where the variables of the environment are sent."""
     for name in (*_header_variables(), *([ENDPOINT] if os.environ.get(ENDPOINT) == otlp else [])):
-        say(f"{name} -> {urlsplit(otlp).netloc}")
+        say(f"{name} -> {_host_of(otlp)}")

@@ -23,7 +23,7 @@ from failproof_es.dialects.protocol import Dialect, LoadsByFile
 from failproof_es.engine.planning.asked_cases import PlannedCases
 from failproof_es.engine.planning.case_spool import CaseSpool, SpooledCase
 from failproof_es.events import Branch, Selection, SuiteSnapshot
-from failproof_es.problems import InvalidInput, Problem, Problems
+from failproof_es.problems import InvalidInput, Problem, Problems, unreadable_problem
 from failproof_es.store.mapper import prompt_entry
 from failproof_es.store.store import Store
 from failproof_es.store.writing.appending import append_first
@@ -301,14 +301,22 @@ def require_unchanged(files: Sequence[Path], before: Sequence[str]) -> None:
         Problem(
             "file-changed", "the file changed while it was read", path=file, remedy="start again"
         )
-        for file, sha256 in zip(files, before, strict=True)
-        if sha256_of(file) != sha256
+        for file, was, now in zip(files, before, digests_of(files), strict=True)
+        if now != was
     ]
     if changed:
         raise InvalidInput(changed)
 
 
-def sha256_of(file: Path) -> str:
-    """SHA-256, in hexadecimal, of a file's bytes."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def digests_of(files: Sequence[Path]) -> list[str]:
+    """SHA-256, in hexadecimal, of each file. Raises `InvalidInput` with every unreadable file."""
+    digests, problems = [], []
+    for file in files:
+        try:
+            with file.open("rb") as stream:
+                digests.append(hashlib.file_digest(stream, "sha256").hexdigest())
+        except OSError as error:
+            problems.append(unreadable_problem(file, error))
+    if problems:
+        raise InvalidInput(problems)
+    return digests

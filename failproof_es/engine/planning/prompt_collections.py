@@ -18,8 +18,8 @@ from failproof_es.engine.identity import current_host, current_user
 from failproof_es.engine.planning.case_warnings import CaseWarnings
 from failproof_es.engine.planning.planner import (
     check_files,
+    digests_of,
     require_unchanged,
-    sha256_of,
     store_prompts,
     tells_files,
 )
@@ -51,7 +51,7 @@ def import_prompts(
         )
     with store.lend() as connection:
         _require_fitting(connection, dialect, name)
-    before = [sha256_of(file) for file in files]
+    before = digests_of(files)
     keys, has_own = CaseWarnings(), tells_files(dialect, files)
     warnings = check_files(
         dialect, files, lambda path, case: keys.add([path] if has_own else files, case)

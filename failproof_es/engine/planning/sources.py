@@ -20,8 +20,8 @@ from failproof_es.engine.planning.planner import (
     SourceReading,
     Take,
     check_files,
+    digests_of,
     require_unchanged,
-    sha256_of,
     tells_files,
 )
 from failproof_es.engine.planning.prompt_collections import (
@@ -63,7 +63,7 @@ def source_of(loaded: LoadedConfiguration, store: Store) -> CaseSource:
             files: Sequence[Path] = case_files(paths, dialect.suffixes, loaded.folder)
         else:
             dialect, files = recognise(paths, loaded.folder)
-        before = [sha256_of(file) for file in files]
+        before = digests_of(files)
         skip = prompts.on_invalid == "skip"
         return _Files(configured(dialect, prompts.options), choice, files, before, skip)
     except InvalidInput as error:

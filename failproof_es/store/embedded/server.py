@@ -33,6 +33,7 @@ from failproof_es.store.connecting import connect
 from failproof_es.store.embedded.account import ROOT_HOME, Account, account_for, make_reachable
 from failproof_es.store.embedded.binaries import MAJOR_VERSION, binaries_for
 from failproof_es.support.machine.user_folder import HOME as HOME
+from failproof_es.support.shipped import expand_home
 
 DATABASE = "failproof"
 _LONGEST_SOCKET = 100
@@ -361,7 +362,7 @@ class EmbeddedServer:
 
 def _default_home() -> Path:
     if home := os.environ.get(HOME):
-        return Path(home).expanduser()
+        return expand_home(home)
     if os.geteuid() == 0:
         return ROOT_HOME
     return user_data_path("failproof-es")

@@ -174,6 +174,7 @@ KEY = "sk-proj-" + "Ab3" * 16
         (f'judge: {{{GPT}, proxy: "http://x\\n"}}', "judge.proxy", "invalid-url"),
         (f"judge: {{{GPT}, proxy: 'http://\u2603.com'}}", "judge.proxy", "invalid-url"),
         (f"judge: {{{GPT}, proxy: 'http://x/y'}}", "judge.proxy", "invalid-url"),
+        (f"judge: {{{GPT}, proxy: 'http://[::1'}}", "judge.proxy", "invalid-url"),
         (f"judge: {{{GPT}, headers: {{'a b': V}}}}", "judge.headers", "invalid-name"),
         (f"judge: {{{GPT}, headers: {{Host: V}}}}", "judge.headers", "reserved-field"),
         (f"judge: {{{GPT}, headers: {{X-A: 'a secret'}}}}", "judge.headers", "key-exposed"),
@@ -424,6 +425,20 @@ def test_a_defect_in_prices_is_named_with_its_place(
     (tmp_path / "p.yaml").write_text(content)
     problems = problems_of(tmp_path, f"{GOOD}prices: {prices}\n")
     assert any(place in str(problem) and problem.code == code for problem in problems)
+
+
+@every(("name", "code"), [("~nobody-of-this-name/p.yaml", "not-found"), ("p" * 300, "unreadable")])
+def test_a_price_file_out_of_reach_is_a_problem_of_its_field(
+    tmp_path: Path, name: str, code: str
+) -> None:
+    [problem] = problems_of(tmp_path, GOOD + f"prices: {{file: {name}}}\n")
+    place = (problem.path, problem.line, problem.field)
+    assert place == (tmp_path / "run.yaml", 5, "prices.file") and problem.code == f"file-{code}"
+
+
+def test_a_configuration_out_of_reach_is_a_problem(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"cannot be read: .*\[file-unreadable\]"):
+        load_configuration(tmp_path / ("x" * 300))
 
 
 def test_of_a_file_without_end_no_more_is_read_than_a_configuration_may_hold() -> None:

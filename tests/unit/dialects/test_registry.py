@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -30,6 +31,7 @@ from failproof_es.dialects.protocol import (
 from failproof_es.dialects.shipped.failproof import FailProof
 from failproof_es.engine.identity import package_versions
 from failproof_es.problems import InvalidInput, Problems
+from tests.every import every
 from tests.plugin_packages import install, look_again
 
 Installed = Callable[..., None]
@@ -43,6 +45,10 @@ def folder(tmp_path: Path) -> Path:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(LINE)
     return tmp_path
+
+
+def refuse(path: Path, **_: object) -> None:
+    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 
 def found(paths: str | list[str], folder: Path) -> list[str]:
@@ -85,6 +91,42 @@ def test_a_pipe_or_a_device_is_a_problem_and_is_not_opened(folder: Path) -> None
         folder / "pipe.jsonl", Path("/dev/zero")
     ]  # fmt: skip
     assert "no regular file" in str(raised.value)
+
+
+@every(
+    ("path", "code"),
+    [
+        ("~nobody-of-this-name/x.jsonl", "file-not-found"),
+        ("~$cases.jsonl", "file-not-found"),
+        ("x" * 300, "file-unreadable"),
+        (LINE * 6, "file-unreadable"),
+        ("a.jsonl/b.jsonl", "file-not-found"),
+        ("loop.jsonl", "file-not-found"),
+        ("gone", "file-not-found"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_a_problem_of_its_field(
+    folder: Path, path: str, code: str
+) -> None:
+    (folder / "loop.jsonl").unlink(missing_ok=True)
+    (folder / "loop.jsonl").symlink_to("loop.jsonl")
+    (folder / "gone").mkdir(exist_ok=True)
+    (folder / "gone" / "link.jsonl").unlink(missing_ok=True)
+    (folder / "gone" / "link.jsonl").symlink_to("nowhere.jsonl")
+    with pytest.raises(InvalidInput) as raised:
+        case_files(path, [".jsonl"], folder)
+    [problem] = raised.value.problems
+    assert (problem.code, problem.field) == (code, "prompts.path")
+    assert ("link" in problem.message) == (path == "gone") and len(str(problem)) < 400
+
+
+def test_a_folder_without_search_permission_is_a_problem(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "stat", refuse)  # root may search every folder
+    for paths in ("a.jsonl", "*.jsonl"):
+        with pytest.raises(InvalidInput, match="permission denied"):
+            case_files(paths, [".jsonl"], folder)
 
 
 def test_a_file_whose_name_no_record_can_hold_is_a_problem_that_one_can(folder: Path) -> None:

@@ -24,7 +24,7 @@ import platformdirs
 from failproof_es.configuration.overrides import WEIGHTS
 from failproof_es.problems import InvalidInput
 from failproof_es.support.machine.user_folder import HOME
-from failproof_es.support.shipped import resolve
+from failproof_es.support.shipped import expand_home, resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def _own_file(path: Path) -> Path:
 def _own_folder() -> Path:
     """The folder of this user into which uv installs weights."""
     home = os.environ.get(HOME)
-    base = Path(home).expanduser() if home else platformdirs.user_data_path("failproof-es")
+    base = expand_home(home) if home else platformdirs.user_data_path("failproof-es")
     return base / "models"
 
 
