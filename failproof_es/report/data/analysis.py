@@ -87,7 +87,7 @@ def groups(series: str, of: Sequence[Observation]) -> Iterator[GroupRate]:
     for dimension, names in dimensions:
         members: defaultdict[str, list[Observation]] = defaultdict(list)
         for observation in ended:
-            for name in names(observation):
+            for name in dict.fromkeys(names(observation)):  # a case may repeat a tag
                 members[name].append(observation)
         if dimension == "category" and set(members) == {observation.suite for observation in ended}:
             continue  # the suite stands in for a missing category, and was shown

@@ -114,6 +114,12 @@ def test_a_tag_that_names_a_family_is_no_group() -> None:
     assert [(each.name, each.rate.passed, each.rate.total) for each in found] == [("fraud", 1, 2)]
 
 
+def test_an_evaluation_counts_once_in_each_group_though_its_case_repeats_a_tag() -> None:
+    of = [observed("a", tags=("fraud", "fraud")), observed("b", None, tags=("fraud", "fraud"))]
+    counted = {(each.dimension, each.rate.total, each.unscored) for each in groups("m", of)}
+    assert counted == {("overall", 1, 1), ("suite", 1, 1), ("tag", 1, 1)}
+
+
 def test_errors_are_counted_apart_from_what_was_lost_to_them() -> None:
     of = [
         observed("a", errors=("timeout", "server_error"), retries=2),
