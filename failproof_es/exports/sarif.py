@@ -67,7 +67,7 @@ def _run(run: RecordedRun, export: Export, pieces: Pieces) -> Iterator[bytes]:
     yield b'{"results":[\n'
     for planned in outcomes(run):
         outcome = planned.outcome
-        if outcome.failed:
+        if planned.failed:
             rule = rule_of(planned.case)
             rules.setdefault(rule["id"], rule)
             place = places.of(planned.case.case_id)
@@ -78,11 +78,11 @@ def _run(run: RecordedRun, export: Export, pieces: Pieces) -> Iterator[bytes]:
             yield (b"" if first else b",\n") + exact_json(result, left_out)
             first = False
             pieces.rows += 1
-        elif outcome.passed is None:
-            status = outcome.ended_kind or outcome.status
-            left_out.add("evaluations without a verdict", f"{status}: no finding, and no pass")
-        else:
+        elif outcome.passed or planned.by_people == "passed_by_people":
             left_out.add("evaluations that passed", "only what failed is a finding")
+        else:
+            status = planned.by_people or outcome.ended_kind or outcome.status
+            left_out.add("evaluations without a verdict", f"{status}: no finding, and no pass")
     yield b"\n]," + exact_json(_tool(run, list(rules.values())), left_out)[1:] + b"\n"
 
 
@@ -130,9 +130,11 @@ def finding(planned: PlannedOutcome, place: SuitePlace | None) -> dict[str, Any]
     """
     case, outcome = planned.case, planned.outcome
     qualified_name = f"{case.suite_id}/{case.case_id}"
-    word = class_word(outcome.class_ or "failed", outcome.passed)
-    summary = f"{qualified_name} failed with {outcome.model_key}: {word}"
-    text = lines(f"{summary}. {outcome.reason}".rstrip())
+    why = "failed by people"
+    if outcome.failed:
+        word = class_word(outcome.class_ or "failed", outcome.passed)
+        why = f"{word}. {outcome.reason}".rstrip()
+    text = lines(f"{qualified_name} failed with {outcome.model_key}: {why}")
     same = hashlib.sha256(f"{case.digest()}\n{outcome.model_key}".encode()).hexdigest()
     location: dict[str, Any] = {
         "logicalLocations": [{"fullyQualifiedName": one_line(qualified_name), "kind": "member"}]
