@@ -6,10 +6,9 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from json import JSONDecoder
+from typing import Any, NoReturn
 from uuid import UUID
-
-import orjson
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Evaluation
@@ -40,12 +39,32 @@ class ExportedEvaluation:
 
 
 def arguments_of(call: ToolCall) -> dict[str, Any] | None:
-    """The arguments of a tool call by name; `None` if the model wrote no JSON object. Pure."""
+    """The arguments of a tool call by name; `None` if the model wrote no JSON object. Pure.
+
+    Integers of any size are exact. An object with a name twice is no JSON object: the arguments
+    by name would lack one.
+    """
     try:
-        arguments = orjson.loads(call.arguments)
-    except ValueError:
+        arguments = _ARGUMENTS.decode(call.arguments)
+    except (ValueError, RecursionError):
         return None
     return arguments if isinstance(arguments, dict) else None
+
+
+def _unique_members(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The members of a JSON object by name. Raises `ValueError` if a name occurs twice."""
+    by_name = dict(members)
+    if len(by_name) < len(members):
+        raise ValueError("a name occurs twice")
+    return by_name
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    """Raise `ValueError`: `NaN` and `Infinity` are no JSON, though Python's reader takes them."""
+    raise ValueError(f"{word} is no JSON")
+
+
+_ARGUMENTS = JSONDecoder(object_pairs_hook=_unique_members, parse_constant=_refuse_constant)
 
 
 _LEAVES = (

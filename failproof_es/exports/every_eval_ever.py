@@ -15,8 +15,6 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple, Self
 from uuid import UUID
 
-import orjson
-
 from failproof_es.core.severity import severity_of
 from failproof_es.core.tally import BOUNDS, BoundedRate, Group
 from failproof_es.engine.required_plugins import require_dialect
@@ -262,7 +260,7 @@ def _samples(
     begun_count = 0
     for evaluation in evaluated(run, require_dialect(run.started), model.key):
         begun_count += 1
-        samples = list(samples_of(evaluation, identity))
+        samples = list(samples_of(evaluation, identity, left_out))
         if not samples:
             kind = evaluation.outcome.ended_kind or evaluation.outcome.status
             left_out.add("evaluations without a score", f"{kind}: a sample must have a score")
@@ -274,10 +272,12 @@ def _samples(
     left_out.add("bodies of requests and replies", "the format keeps none; the log does")
 
 
-def samples_of(evaluation: ExportedEvaluation, identity: _Identity) -> Iterator[dict[str, Any]]:
-    """A sample, an object of the format, for each metric with a score. Pure.
+def samples_of(
+    evaluation: ExportedEvaluation, identity: _Identity, left_out: LeftOut
+) -> Iterator[dict[str, Any]]:
+    """A sample, an object of the format, for each metric with a score.
 
-    Empty if the evaluation has no score.
+    Empty if the evaluation has no score. Counts data that JSON cannot hold in `left_out`.
     """
     case, outcome = evaluation.case, evaluation.outcome
     scores = [(ACCURACY, outcome.accuracy), (PASS_RATE, outcome.passed)]
@@ -287,7 +287,7 @@ def samples_of(evaluation: ExportedEvaluation, identity: _Identity) -> Iterator[
     last = evaluation.state.replies[-1] if evaluation.state.replies else None
     called = 0 if last is None else len(last.tool_calls)
     single = len(case.turns) == 1 and len(evaluation.conversation) <= 2 and not called
-    messages = [_message(at, turn) for at, turn in enumerate(evaluation.conversation)]
+    messages = [_message(at, turn, left_out) for at, turn in enumerate(evaluation.conversation)]
     answer = outcome.answer
     said_at = 0 if single else max(len(messages) - 1, 0)
     hashed = (raw + "".join(reference)).encode(errors="backslashreplace")
@@ -320,7 +320,7 @@ def samples_of(evaluation: ExportedEvaluation, identity: _Identity) -> Iterator[
             "time_to_first_token_ms": outcome.first_token_ms,
         },
         "metadata": {
-            name: value if isinstance(value, str) else orjson.dumps(value).decode()
+            name: _json_text(value, left_out)
             for name, value in (
                 ("evaluation_id", str(outcome.evaluation_id)),
                 ("source_run_id", outcome.source_run_id and str(outcome.source_run_id)),
@@ -359,7 +359,7 @@ def samples_of(evaluation: ExportedEvaluation, identity: _Identity) -> Iterator[
             }
 
 
-def _message(at: int, turn: ConversationTurn) -> dict[str, Any]:
+def _message(at: int, turn: ConversationTurn, left_out: LeftOut) -> dict[str, Any]:
     reply = turn.reply
     if reply is None:
         return {"turn_idx": at, "role": turn.role, "content": turn.text}
@@ -367,14 +367,14 @@ def _message(at: int, turn: ConversationTurn) -> dict[str, Any]:
         {
             "id": call.id or f"call-{number}",
             "name": call.name,
-            "arguments": _arguments(call),
+            "arguments": _arguments(call, left_out),
         }
         for number, call in enumerate(reply.tool_calls, 1)
     ]
     return {"turn_idx": at, "role": turn.role, "content": reply.text, "tool_calls": calls or None}
 
 
-def _arguments(call: ToolCall) -> dict[str, str]:
+def _arguments(call: ToolCall, left_out: LeftOut) -> dict[str, str]:
     """A tool call's arguments as texts, as the format requires: other values become JSON.
 
     Arguments that are no JSON object stand verbatim under an empty name.
@@ -382,7 +382,9 @@ def _arguments(call: ToolCall) -> dict[str, str]:
     arguments = arguments_of(call)
     if arguments is None:
         return {"": call.arguments}
-    return {
-        name: value if isinstance(value, str) else orjson.dumps(value).decode()
-        for name, value in arguments.items()
-    }
+    return {name: _json_text(value, left_out) for name, value in arguments.items()}
+
+
+def _json_text(value: Any, left_out: LeftOut) -> str:
+    """A text as it is, any other value as JSON."""
+    return value if isinstance(value, str) else exact_json(value, left_out).decode()
