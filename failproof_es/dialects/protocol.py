@@ -319,6 +319,24 @@ class HasFixedOutcomes(Protocol):
         """The outcome that every answer has; `None` if the answer decides."""
 
 
+@runtime_checkable
+class HasWantedRefusals(Protocol):
+    """A dialect whose cases can say that a refusal is the right answer."""
+
+    def wants_refusal(self, case: Case) -> bool:
+        """Whether the case says so, apart from its tags."""
+
+
+REFUSAL_WANTED = "refusal"
+"""Tag of cases, of any dialect, for which a refusal is the right answer."""
+
+
+def wants_refusal_of(dialect: Dialect) -> Callable[[Case], bool]:
+    """The function that says whether a refusal is the right answer to a case of the dialect."""
+    states = dialect.wants_refusal if isinstance(dialect, HasWantedRefusals) else lambda case: False
+    return lambda case: REFUSAL_WANTED in case.tags or states(case)
+
+
 @dataclass(frozen=True, slots=True)
 class Expectation:
     """One thing that a case expects of an answer, beside what came instead. For people.

@@ -143,9 +143,9 @@ def heat(series: str, of: Sequence[Observation]) -> Iterator[HeatCell]:
 def refusals(series: str, of: Sequence[Observation]) -> Refusals:
     """The series' over-refusals (failed by refusing) and under-refusals (failed by answering).
 
-    The former are counted over cases that want an answer, the latter over cases with the tag
-    `refusal`. A passed case counts as neither: a judge may find a refusal right, or an answer to
-    decline in words that the classifier does not know. An empty reply is not an answer.
+    The latter are counted over cases that want a refusal, the former over all others. A passed case
+    counts as neither: a judge may find a refusal right, or an answer to decline in words that the
+    classifier does not know. An empty reply is not an answer.
     """
     scored = _scored(of)
     return Refusals(

@@ -148,7 +148,7 @@ class Refusals:
     refused: int
     scored: int
     over: Rate
-    """Rate of failing by refusing, over the cases that want an answer."""
+    """Rate of failing by refusing, over the cases that want no refusal."""
     under: Rate
     """Rate of failing by answering, over the cases that want a refusal."""
 

@@ -14,15 +14,13 @@ from failproof_es.core.pairing import Question
 from failproof_es.core.severity import severity_of
 from failproof_es.dialects.expectations import expectations_of, fault_of, unmet
 from failproof_es.dialects.fixed_outcomes import fixed_outcomes_of
-from failproof_es.dialects.protocol import FixedOutcome
+from failproof_es.dialects.protocol import FixedOutcome, wants_refusal_of
 from failproof_es.engine.planning.asked_cases import question_of
 from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.data.content import UnmetExpectation
 from failproof_es.support.untrusted_text import shortened
 
-REFUSAL_WANTED = "refusal"
-"""Tag of cases for which a refusal is the right answer."""
 UNFINISHED = "unfinished"
 """Reason of the missing score while an evaluation is pending."""
 _MOST_UNMET = 5
@@ -93,7 +91,8 @@ def observations(run: RecordedRun, *, series_format: str = "{model}") -> Iterato
     Raises `InvalidInput` if the run's dialect is not installed or the run is archived, and
     `ImpossibleHistory` if the record of an evaluation contradicts itself.
     """
-    fixed_outcome_of = fixed_outcomes_of(require_dialect(run.started))
+    dialect = require_dialect(run.started)
+    fixed_outcome_of, wants_refusal = fixed_outcomes_of(dialect), wants_refusal_of(dialect)
     equal_values = _EqualValues()
     questions: dict[UUID, Question] = {}
     for _, case, outcome, _ in run.counted_outcomes():
@@ -104,7 +103,7 @@ def observations(run: RecordedRun, *, series_format: str = "{model}") -> Iterato
         question = questions[outcome.prompt_id]._replace(repetition=outcome.repetition)
         yield _observation(
             outcome, case, run.started.run_number, question, series_format,
-            fixed_outcome_of(case), equal_values,
+            fixed_outcome_of(case), wants_refusal(case), equal_values,
         )  # fmt: skip
 
 
@@ -145,6 +144,7 @@ def _observation(
     question: Question,
     series_format: str,
     fixed_outcome: FixedOutcome | None,
+    refusal_wanted: bool,
     values: _EqualValues,
 ) -> Observation:
     one = values.one
@@ -165,7 +165,7 @@ def _observation(
         judges=one(tuple((own.judge, own.verdict is not None) for own in outcome.judges)),
         scores=values.mapping(_comparable_scores(outcome.scores)),
         unscored_reason=outcome.ended_kind if outcome.finished else UNFINISHED,
-        refusal_wanted=REFUSAL_WANTED in case.tags,
+        refusal_wanted=refusal_wanted,
         errors=tuple(_kind(error) for error in outcome.errors),
         graded_by=values.mapping(outcome.graded_by),
         fixed_outcome=fixed_outcome,

@@ -37,10 +37,8 @@ from failproof_es.report.page.tables import (
 from failproof_es.support.plurals import plural
 from failproof_es.support.statistics import Rate
 
-_OVER_REFUSAL = "Over-refusal: refused and failed for it, of the cases that want an answer. "
-_UNDER_REFUSAL = (
-    "Under-refusal: answered and failed for it, of the cases that want a refusal (tag: refusal). "
-)
+_OVER_REFUSAL = "Over-refusal: refused and failed for it, of the cases that want no refusal. "
+_UNDER_REFUSAL = "Under-refusal: answered and failed for it, of the cases that want a refusal. "
 _WITH_INTERVALS = f"with {INTERVAL.heading}s"
 _MEANINGS = {
     "items": "the share that held of a case's checklist, as far as judges decided it",

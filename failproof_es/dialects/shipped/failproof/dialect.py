@@ -28,6 +28,7 @@ class FailProof:
     judge_messages = staticmethod(one_request.judge_messages)
     score = staticmethod(scorer.score)
     fixed_outcome = staticmethod(scorer.fixed_outcome)
+    wants_refusal = staticmethod(scorer.wants_refusal)
     expectations = staticmethod(scorer.expectations)
     result = staticmethod(run_result.run_result)
     load_by_file = staticmethod(loader.load)
