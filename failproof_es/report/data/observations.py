@@ -14,6 +14,7 @@ from failproof_es.core.pairing import Question
 from failproof_es.core.severity import severity_of
 from failproof_es.dialects.expectations import expectations_of, fault_of, unmet
 from failproof_es.dialects.fixed_outcomes import fixed_outcomes_of
+from failproof_es.dialects.kit.judging.checklist import is_item_key
 from failproof_es.dialects.protocol import FixedOutcome, wants_refusal_of
 from failproof_es.engine.planning.asked_cases import question_of
 from failproof_es.engine.required_plugins import require_dialect
@@ -183,8 +184,8 @@ def _unmet(case: Case, outcome: EvaluationOutcome) -> Iterator[UnmetExpectation]
 
 
 def _comparable_scores(scores: Mapping[str, float]) -> dict[str, float]:
-    """Scores that are comparable between cases: a name with a dot is for one item of one case."""
-    return {name: value for name, value in scores.items() if "." not in name}
+    """Scores that are comparable between cases: without those of the items of one case."""
+    return {name: value for name, value in scores.items() if not is_item_key(name)}
 
 
 def _kind(error: RequestError) -> str:

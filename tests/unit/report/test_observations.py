@@ -29,3 +29,10 @@ def test_a_refusal_is_wanted_by_a_tag_or_by_the_expected_classification() -> Non
         expectation = {"expected_classification": expected}
         wanted = observe("failproof", expectation=expectation).refusal_wanted
         assert wanted is (expected == "refusal"), expected
+
+
+def test_every_score_but_those_of_one_cases_items_is_compared() -> None:
+    scores = {"accuracy": 1.0, "items": 0.5, "acme.toxicity": 0.3, "acme.v1.2:rouge.l": 0.4}
+    items = {"must_do.1": 1.0, "must_not_do.12": 0.0, "pass_criteria.3": 1.0}
+    outcome = scored_outcome(1.0)._replace(scores=scores | items)
+    assert observe("redteam", outcome).scores == scores

@@ -59,6 +59,12 @@ class Item:
         return ABSENCE if self.absence else WORDS[self.kind]
 
 
+def is_item_key(name: str) -> bool:
+    """Whether the name is an item's key, such as `must_do.1`: another item in each case."""
+    kind, _, number = name.partition(".")
+    return kind in WORDS and number.isdecimal()
+
+
 def checklist(expected: Mapping[str, Sequence[str]]) -> tuple[Item, ...]:
     """The items of an `expected_behavior` (specification 002), list by list, counted from 1.
 
