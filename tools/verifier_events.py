@@ -1,6 +1,6 @@
-"""The verifier of bundles with its table of a run's events: it imports nothing of this program.
+"""The verifier of bundles with its tables of events: it imports nothing of this program.
 
-`python -m tools.verifier_events` writes it anew in `docs/reference/verify_evidence.py`.
+`python -m tools.verifier_events` writes them anew in `docs/reference/verify_evidence.py`.
 """
 
 from __future__ import annotations
@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from failproof_es.events import RUN_STATUS, topics
+from failproof_es.events import COUNTED, OWN_ENDINGS, RUN_ENDINGS, RUN_STATUS, topics
 
 VERIFIER = Path(__file__).parents[1] / "docs/reference/verify_evidence.py"
+_TOPICS = {"ENDINGS": RUN_ENDINGS, "WITH_COUNTS": COUNTED, "FINAL": OWN_ENDINGS}
 _TABLE = re.compile(r"^RUN_EVENTS: .*?^}$", re.MULTILINE | re.DOTALL)
 
 
@@ -18,7 +19,13 @@ def verifier() -> str:
     """The text of the verifier, with the events that there are now."""
     rows = [f'    "{topic}": {_status(topic)},\n' for topic in topics("run")]
     table = "RUN_EVENTS: dict[str, str | None] = {\n" + "".join(rows) + "}"
-    return _TABLE.sub(table, VERIFIER.read_text("utf-8"), count=1)
+    text = _TABLE.sub(table, VERIFIER.read_text("utf-8"), count=1)
+    for name, names in _TOPICS.items():
+        line = ", ".join(f'"{topic}"' for topic in names)
+        text = re.sub(
+            rf"^{name} = \(.*\)$", f"{name} = ({line})", text, count=1, flags=re.MULTILINE
+        )
+    return text
 
 
 def _status(topic: str) -> str:

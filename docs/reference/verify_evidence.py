@@ -44,9 +44,10 @@ RUN_EVENTS: dict[str, str | None] = {
     "RunImported": None,
 }
 """The events of a run's own stream, and how the run stands after those that decide it."""
-ENDINGS = [
-    topic for topic, status in RUN_EVENTS.items() if status in ("completed", "failed", "given_up")
-]
+ENDINGS = ("RunCompleted", "RunFailed", "RunGivenUp")
+"""Those of them after which a run asks nothing any more."""
+WITH_COUNTS = ("RunPaused", "RunCompleted", "RunFailed", "RunGivenUp")
+"""Those of them that hold the run's counts."""
 COUNTED = ("planned", "finished", "scored", "abandoned")
 FINAL = ("Scored", "EvaluationAbandoned")
 OF_FIRST = ("run_id", "prompt_id", "model_key", "repetition")
@@ -907,7 +908,7 @@ def outcome(asked: RunQuestions, run: list[Event]) -> dict[str, Any]:
     status, counts, met = "running", None, None
     for event in run:
         status = RUN_EVENTS.get(event.topic) or status
-        if event.topic in ("RunPaused", *ENDINGS):
+        if event.topic in WITH_COUNTS:
             counts = {name: event.payload["counts"][name] for name in COUNTED}
             if any(type(count) is not int for count in counts.values()):
                 raise ValueError("its counts are not numbers")

@@ -1,4 +1,4 @@
-"""`PassRate`: how many passed of how many, as every surface but a report shows it.
+"""`PassRate`: how many passed of how many, as run documents and the console show it.
 
 A report has observations instead of counts: `pass_rate_of` in `failproof_es.report.data.analysis`.
 """

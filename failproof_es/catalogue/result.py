@@ -92,7 +92,8 @@ class RecordedResult:
     output_tokens: int | None
     """Tokens that were written, of the turns that reported them."""
     cost_usd: Decimal | None
-    """US dollars; empty where the cost of a turn is not known."""
+    """US dollars of the model's turns, without judges; empty where the cost of a turn is not
+    known."""
     finish_reason: str | None
     """Why the last reply ended, in its server's word."""
     model_answered: str | None

@@ -59,8 +59,7 @@ def model_progress(
     Without `intervals`, its rate has no interval.
     """
     group = summary.group(model=model.key)
-    spent = summary.counts.spending.get(model.key)
-    is_priced = model.key not in summary.unpriced
+    cost = summary.cost_of(model.key)
     return ModelProgress(
         model=model.key,
         provider=model.provider,
@@ -70,9 +69,7 @@ def model_progress(
         accuracy=accuracy_of(summary, model.key),
         classes=in_order(group.classes),
         unscored=unscored_row(summary, model.key),
-        cost_usd=float(spent.known_usd)
-        if spent is not None and is_priced
-        else (0.0 if is_priced else None),
+        cost_usd=None if cost is None else float(cost),
     )
 
 

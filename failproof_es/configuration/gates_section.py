@@ -55,7 +55,8 @@ class Gates(Section):
         Field(validation_alias=AliasChoices("min_accuracy", _OTHER_NAME)),
     ] = None
     """The least mean accuracy, over evaluations that have one, as a share (`0.95`) or in per cent
-    (`95%`), as every share here. `min_pass_rate` is another name of it."""
+    (`95%`), as every share here. `min_pass_rate` is another name of it: of the mean,
+    not of the share that passed."""
     min_accuracy_by_suite: Annotated[
         dict[str, Share] | None, GateSubject.RESULTS, Field(min_length=1)
     ] = None

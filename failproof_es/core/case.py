@@ -10,6 +10,8 @@ from uuid import UUID
 import orjson
 from pydantic import BaseModel, ConfigDict
 
+from failproof_es.core.clusters import family_of
+
 Role = Literal["system", "user", "assistant"]
 
 
@@ -75,8 +77,8 @@ class Case(BaseModel):
 
     @property
     def family(self) -> tuple[str, str]:
-        """The case's cluster for statistics: its suite, and its family tag or else its id."""
-        return self.suite_id, self.family_tag or self.case_id
+        """The case's cluster for statistics, as `family_of` says."""
+        return family_of(self)
 
     @property
     def family_tag(self) -> str | None:

@@ -67,6 +67,11 @@ class Clustered(Protocol):
     def family_tag(self) -> str | None: ...
 
 
+def family_of(case: Clustered) -> tuple[str, str]:
+    """The case's cluster among those of one model: its suite, and its family tag or else its id."""
+    return case.suite_id, case.family_tag or case.case_id
+
+
 class ClusterKey(NamedTuple):
     """The identity of a cluster in a run: model, suite, and case id or family tag."""
 
@@ -97,7 +102,7 @@ class SharedClusters:
         """
         if passed is None or not (self.repeated or case.family_tag is not None):
             return
-        key = ClusterKey(model, case.suite_id, case.family_tag or case.case_id)
+        key = ClusterKey(model, *family_of(case))
         counts = self.by_key.setdefault(key, [0, 0])
         counts[0] += times * passed
         counts[1] += times

@@ -123,8 +123,8 @@ class EvaluationOutcome(NamedTuple):
     turns_without_usage: int = 0
     """Turns that did not report both: their tokens are missing above."""
     cost_usd: Decimal | None = None
-    """US dollars of all turns, at the prices of this run. `None` where the cost of one is not
-    known."""
+    """US dollars of all turns, at the prices of this run, without judges: their cost is part of the
+    run's alone. `None` where the cost of one turn is not known."""
 
     # -- the verdict --
     class_: str | None = None

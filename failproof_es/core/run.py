@@ -23,6 +23,7 @@ from failproof_es.events import (
     Branch,
     CaseSkipped,
     CasesPlanned,
+    CountedEvent,
     Counts,
     Event,
     LimitChanged,
@@ -104,6 +105,11 @@ class Run:
     def ended(self) -> bool:
         """Whether the run is over, with or without success: nothing is left to ask."""
         return self.status in ENDED
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing more will happen to the run until somebody acts: paused, or sealed."""
+        return self.sealed or self.status == "paused"
 
     @property
     def gates_met(self) -> bool | None:
@@ -227,13 +233,11 @@ def _require_place(run: Run, event: RunEvent) -> None:
         planned = f"{run.planned_cases} of {run.started.planned_cases} cases"
         raise ImpossibleHistory(f"the plan that it follows has {planned}", event)
     require(run.status in event.comes_while, event, f"the run is {run.status.replace('_', ' ')}")
-    if isinstance(event, RunPaused | RunCompleted | RunFailed | RunGivenUp):
+    if isinstance(event, CountedEvent):
         _require_counts(run.started, event)
 
 
-def _require_counts(
-    started: RunStarted, event: RunPaused | RunCompleted | RunFailed | RunGivenUp
-) -> None:
+def _require_counts(started: RunStarted, event: CountedEvent) -> None:
     """Raise `ImpossibleHistory` unless the event's counts fit the plan and this kind of end."""
     counts, planned = event.counts, started.planned_evaluations
     message = f"it counts {counts.planned} planned evaluations, the run has {planned}"

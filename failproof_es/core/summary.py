@@ -328,6 +328,11 @@ class RunSummary:
         """The cost of all answers of this run in US dollars; `None` if `unpriced` is not empty."""
         return None if self.unpriced else self.spent.cost_usd
 
+    def cost_of(self, key: str) -> Decimal | None:
+        """The cost of all answers of this model or judge in US dollars, 0 without any; `None` if
+        it is among `unpriced`."""
+        return None if key in self.unpriced else self.counts.spending.get(key, Spent()).cost_usd
+
     @property
     def unpriced(self) -> tuple[str, ...]:
         """Models without a price, and models and judges with an answer whose cost is not known."""

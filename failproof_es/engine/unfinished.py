@@ -17,11 +17,9 @@ from failproof_es.core.evaluation import EvaluationKey, ImpossibleHistory
 from failproof_es.core.run import CHUNK, PlannedEvaluation, Run, planned_names, planned_streams
 from failproof_es.core.sharding.shards import PlanPart, chunk_slices
 from failproof_es.engine.history import Connection, read_chunk
-from failproof_es.events import CarriedOver, topics
+from failproof_es.events import OWN_ENDINGS
 from failproof_es.store.writing.recorder import query
 
-_FINAL = [topic for topic in topics("evaluation", ends=True) if topic != CarriedOver.__name__]
-"""Topics of the events that finish an evaluation."""
 _CHUNKS_AT_ONCE = 50
 _LOOKED_UP_AT_ONCE = 1_000
 
@@ -124,7 +122,7 @@ def _unfinished_of(
     for planned in _batches(evaluations):
         streams = planned_streams(run_id, planned)
         [row] = connection.execute(
-            query("finished_streams"), {"streams": streams, "final": _FINAL}
+            query("finished_streams"), {"streams": streams, "final": list(OWN_ENDINGS)}
         ).fetchall()
         scored, abandoned = scored + row[0], abandoned + row[1]
         keys = {place: _key_of(run_id, planned[place - 1]) for place in row[2]}

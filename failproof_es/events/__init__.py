@@ -12,6 +12,8 @@ audit trail. `EVENTS` finds it: a class of these modules that no other class ext
 
 from __future__ import annotations
 
+from typing import get_args
+
 from failproof_es.events.base import *
 from failproof_es.events.prompts import *
 from failproof_es.events.side_streams import *
@@ -41,6 +43,9 @@ RUN_STATUS: dict[str, RunStatus] = {
 RUN_ENDINGS = tuple(topic for topic, status in RUN_STATUS.items() if status in ENDED)
 """The topics of the events after which a run asks nothing any more."""
 
+COUNTED = tuple(kind.__name__ for kind in get_args(CountedEvent))
+"""The topics of the events that hold the run's counts."""
+
 
 def topics(stream: Stream, *, ends: bool | None = None) -> tuple[str, ...]:
     """The topics of such streams' events; `ends` selects last events, or the others."""
@@ -49,3 +54,10 @@ def topics(stream: Stream, *, ends: bool | None = None) -> tuple[str, ...]:
         for topic, kind in EVENTS.items()
         if kind.stream == stream and ends in (None, kind.ends_stream)
     )
+
+
+EVALUATION_ENDINGS = topics("evaluation", ends=True)
+"""The topics of the events after which an evaluation asks nothing any more."""
+
+OWN_ENDINGS = tuple(topic for topic in EVALUATION_ENDINGS if topic != CarriedOver.__name__)
+"""`EVALUATION_ENDINGS` without the one that refers to the result of another run."""

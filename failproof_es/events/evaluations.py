@@ -154,8 +154,8 @@ class ResponseReceived(EvaluationEvent):
 
 class ErrorRecorded(EvaluationEvent):
     """An attempt failed. A `transient` error is retried up to `retry_attempts` times, a `deferred`
-    one (the server refuses for now, or is down) without a limit, a `final` one never; a `halting`
-    one (a wrong key, an unknown model) stops the run, which can be resumed.
+    one (the server refuses for now, or is down) until `rate_limit_wait_ms` is over, a `final` one
+    never; a `halting` one (a wrong key, an unknown model) pauses the run, which can be resumed.
 
     Of a long body, message or stack trace only the beginning is recorded, marked as such.
     """

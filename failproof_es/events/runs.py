@@ -309,6 +309,10 @@ class RunGivenUp(RunEvent):
     where: str
 
 
+CountedEvent = RunPaused | RunCompleted | RunFailed | RunGivenUp
+"""The events that hold the run's counts."""
+
+
 class RunSealed(RunEvent):
     """The run has ended, and its record is complete: numbers of streams and events, and the seal.
 

@@ -15,7 +15,7 @@ from failproof_es.core.experiment import (
     find_related,
     set_digest,
 )
-from failproof_es.events import RUN_STATUS
+from failproof_es.events import COUNTED, RUN_STATUS
 from failproof_es.ledger.packed import DIGEST_BYTES, Digests, PackedMap, sorted_digests
 
 _COUNTS = ("planned", "finished", "scored", "abandoned")
@@ -189,7 +189,7 @@ def _outcome(run: RunQuestions, stream: Sequence[TopicPayload]) -> dict[str, Any
     status, counts, gates_met = "running", None, None
     for topic, payload in stream:
         status = RUN_STATUS.get(topic, status)
-        if RUN_STATUS.get(topic, "running") != "running":
+        if topic in COUNTED:
             counts = {name: payload["counts"][name] for name in _COUNTS}
             if any(type(count) is not int for count in counts.values()):
                 raise ValueError("its counts are not numbers")

@@ -25,19 +25,17 @@ from uuid import UUID
 
 from failproof_es.core.experiment import case_digests, graded_digest, question_digest
 from failproof_es.events import (
+    OWN_ENDINGS,
     RUN_STATUS,
     CarriedOver,
     CasesPlanned,
-    EvaluationAbandoned,
     PromptStored,
     Reviewed,
     RunSealed,
-    Scored,
 )
 from failproof_es.ledger.packed import Digests, PackedMap
 from failproof_es.ledger.state import read_state
 
-FINAL = (Scored.__name__, EvaluationAbandoned.__name__)
 REVIEW = Reviewed.__name__
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """The errors of reading a payload that no engine wrote."""
@@ -248,11 +246,11 @@ class RunReader:
             stream.after += event.leaf_hash()
         if topic == _CARRIED:
             stream.flags |= _WAS_CARRIED
-        if topic in FINAL:
+        if topic in OWN_ENDINGS:
             stream.flags |= _ENDED
         else:
             stream.flags &= ~_ENDED
-        if stream.before is None and (topic == _CARRIED or topic in FINAL):
+        if stream.before is None and (topic == _CARRIED or topic in OWN_ENDINGS):
             self._whole.add(key, _pack_stream(stream))
             del self._open[key]
 

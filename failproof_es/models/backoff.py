@@ -5,7 +5,7 @@ from __future__ import annotations
 from tenacity import RetryCallState, Retrying
 from tenacity.wait import wait_exponential, wait_random
 
-LONGEST_S = 60.0
+LONGEST_BACKOFF_S = 60.0
 _SHORTEST_DEFERRAL_MS = 100
 """The shortest wait after a server declined requests, even if a shorter one is configured."""
 
@@ -23,4 +23,4 @@ def wait_s(
     policy = wait_exponential(multiplier=delay_s) + wait_random(0, delay_s / 2)
     state = RetryCallState(Retrying(), None, (), {})
     state.attempt_number = failures
-    return max(min(policy(state), LONGEST_S), retry_after_s or 0.0)
+    return max(min(policy(state), LONGEST_BACKOFF_S), retry_after_s or 0.0)

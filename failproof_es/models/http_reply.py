@@ -16,7 +16,7 @@ import orjson
 
 from failproof_es.core.reply_body import MOST_OF_AN_ERROR
 from failproof_es.events import Disposition
-from failproof_es.models.protocol import Answer, ModelError
+from failproof_es.models.protocol import RATE_LIMIT_KINDS, Answer, ModelError
 from failproof_es.models.replies.content_types import detect_content_type
 from failproof_es.models.replies.half_characters import (
     join_all_halves,
@@ -46,8 +46,6 @@ _STATUS: Mapping[int, tuple[str, Disposition]] = {
     529: ("overloaded", "deferred"),
 }
 _UNAVAILABLE = 503
-_AT_LIMIT = frozenset({"rate_limited", "overloaded"})
-"""The kinds of error that mean a reached limit."""
 _STATUS_OF_WORD: Mapping[str, int] = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -134,7 +132,7 @@ class HttpReply:
         The wait is the one that the reply states before a retry, if it states one.
         """
         wait = stated_wait(
-            self.headers, flaw.error, self.received_at, at_limit=flaw.kind in _AT_LIMIT
+            self.headers, flaw.error, self.received_at, at_limit=flaw.kind in RATE_LIMIT_KINDS
         )
         wait_s = None if wait is None else wait.seconds
         words = "" if wait is None or not wait.words else f" ({wait.words})"

@@ -22,6 +22,9 @@ LONGEST_TEXT_BYTES = 2**22
 MOST_TOOL_CALLS = 1_000
 """The most tool calls of one answer."""
 
+RATE_LIMIT_KINDS = frozenset({"rate_limited", "overloaded"})
+"""The kinds of error for too many requests."""
+
 OnText = Callable[[str], None]
 """Receives a piece of text. Must not raise and must not block."""
 

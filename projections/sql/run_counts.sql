@@ -208,8 +208,8 @@ COMMENT ON COLUMN runs.run_id IS 'The run.';
 COMMENT ON COLUMN runs.run_number IS 'Its number.';
 COMMENT ON COLUMN runs.name IS 'Its name.';
 COMMENT ON COLUMN runs.status IS
-    'running, paused, completed or failed. A killed one stays running.';
-COMMENT ON COLUMN runs.reason IS 'Why it paused or failed, as a JSON string.';
+    'running, paused, completed, failed or given_up. A killed one stays running.';
+COMMENT ON COLUMN runs.reason IS 'Why it paused, failed or was given up, as a JSON string.';
 COMMENT ON COLUMN runs.planned IS 'Evaluations planned.';
 COMMENT ON COLUMN runs.started_at IS 'Time of its start.';
 COMMENT ON COLUMN runs.ended_at IS 'When it was completed, failed or was given up.';

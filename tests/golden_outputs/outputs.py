@@ -82,7 +82,10 @@ def pages(base: str, connection: psycopg.Connection[Any]) -> Iterator[tuple[str,
     """The console's pages as data: a file, and what is in it."""
     paths = ["runs", "suites", "cases", "review", "compare?base=1&other=2", "search?q=c-01"]
     for run in RUNS:
-        paths += [f"runs/{run}{of}" for of in ("", "/results", "/charts", "/cost", "/archive")]
+        paths += [
+            f"runs/{run}{of}"
+            for of in ("", "/results", "/matrix", "/trend", "/charts", "/cost", "/archive")
+        ]
     rows = connection.execute(
         "SELECT DISTINCT ON (run_id) originator_id FROM failproof.stored_events "
         "WHERE topic = 'RequestSent' ORDER BY run_id, notification_id"

@@ -21,7 +21,7 @@ from failproof_es.engine.history import (
     read_run,
 )
 from failproof_es.engine.planning.prompt_collections import read_cases
-from failproof_es.engine.related_runs.carried_over import FINAL
+from failproof_es.events import EVALUATION_ENDINGS
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.archives import require_attached
@@ -140,7 +140,7 @@ class RecordedBenchmark:
             row = connection.execute(
                 "SELECT count(*) FROM failproof.stored_events "
                 "WHERE run_id = %s AND topic = ANY (%s)",
-                (self.run_id, list(FINAL)),
+                (self.run_id, list(EVALUATION_ENDINGS)),
             ).fetchone()
         return row is not None and row[0] >= self.run.started.planned_evaluations
 

@@ -217,7 +217,7 @@ def _read_ended(store: Store, runs: Collection[UUID]) -> list[Run]:
     """The sealed or paused ones of the runs, by number."""
     with store.lend() as connection:
         states = [read_run(connection, run_id) for run_id in runs]
-    over = [state for state in states if state.sealed or state.status == "paused"]
+    over = [state for state in states if state.at_rest]
     return sorted(over, key=lambda state: state.started.run_number)
 
 

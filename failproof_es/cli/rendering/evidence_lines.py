@@ -17,10 +17,10 @@ from failproof_es.catalogue.wording import describe_model
 from failproof_es.cli.rendering.request_lines import body_lines, field, told
 from failproof_es.core.case import names_of_case, review_id
 from failproof_es.core.request_body import RequestBodies
-from failproof_es.events import RUN_ENDINGS, ModelSnapshot, RequestSent
+from failproof_es.events import OWN_ENDINGS, RUN_ENDINGS, ModelSnapshot, RequestSent
 from failproof_es.gate_words import gate_line
 from failproof_es.ledger.bundle import Bundle, ProvenEvent
-from failproof_es.ledger.run_reader import FINAL, REVIEW, UNREADABLE
+from failproof_es.ledger.run_reader import REVIEW, UNREADABLE
 from failproof_es.ledger.state import read_state
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import UnreadableState
@@ -62,7 +62,7 @@ class BundledEvaluation(NamedTuple):
     @property
     def final(self) -> ProvenEvent | None:
         """The event that ended it; `None` if it did not end."""
-        return self.history[-1] if self.history[-1].topic in FINAL else None
+        return self.history[-1] if self.history[-1].topic in OWN_ENDINGS else None
 
 
 class BundledRun:

@@ -27,8 +27,8 @@ from failproof_es.cli.rendering.results_file import (
 from failproof_es.cli.rendering.written_files import record_file
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.engine.history import iterate_evaluations
-from failproof_es.engine.related_runs.carried_over import FINAL
 from failproof_es.events import (
+    EVALUATION_ENDINGS,
     CarriedOver,
     EvaluationAbandoned,
     EvaluationEvent,
@@ -75,7 +75,7 @@ class PartialResults:
             find(
                 self._run.connection,
                 run_id=self._run.run_id,
-                topics=FINAL,
+                topics=EVALUATION_ENDINGS,
                 after=self._position,
                 limit=count,
             )

@@ -62,7 +62,7 @@ def wait(run: str, timeout: float | None, output_format: Format) -> None:
                     return NO_FAILURES
 
         state, failures = read(), NO_FAILURES
-        while not (state.sealed or state.status == "paused"):
+        while not state.at_rest:
             left_s = _LOOK_EVERY_S if until is None else until - time.monotonic()
             if left_s <= 0:
                 break

@@ -97,11 +97,7 @@ def read_charts(request: PageRequest[Query]) -> ChartsPage:
         drawn=None if drawn is None else len(drawn),
         spreads=spreads_of(connection, run_id, drawn),
         costs=tuple(
-            CostOf.copy_of(
-                spent,
-                asked=key,
-                cost_usd=None if key in summary.unpriced else spent.cost_usd,
-            )
+            CostOf.copy_of(spent, asked=key, cost_usd=summary.cost_of(key))
             for key, spent in summary.counts.spending.items()
         ),
         progress=finished_over_time(connection, run_id, started.timestamp, drawn),

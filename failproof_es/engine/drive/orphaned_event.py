@@ -1,6 +1,8 @@
 """Builds the event of an attempt without an outcome: it holds no reply and needs no redaction.
 
-`failproof_es.core.evaluation` decides it (`DeclareOrphaned`). Children that grade load this module.
+`failproof_es.core.evaluation` decides it for the requests of a drive that died (`DeclareOrphaned`),
+the interpreter for a request that it recorded and may not send. Children that grade load this
+module.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ from uuid import UUID
 from failproof_es.core.limits import Permit
 from failproof_es.engine.limits.fair_semaphore import FairSemaphore
 from failproof_es.engine.limits.key_share import NO_TOKENS, KeyShare
-from failproof_es.engine.limits.server_limit import RATE_LIMIT_KINDS, Limit, Reason, is_outage
+from failproof_es.engine.limits.server_limit import Limit, Reason, is_outage
 from failproof_es.events import Disposition, RequestSent
-from failproof_es.models.protocol import ModelError
+from failproof_es.models.protocol import RATE_LIMIT_KINDS, ModelError
 from failproof_es.support import clock
 
 

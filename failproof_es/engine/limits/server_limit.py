@@ -15,8 +15,6 @@ from failproof_es.models.protocol import ModelError
 
 Reason = Literal["rate_limited", "retry_after", "released", "recovered"]
 
-RATE_LIMIT_KINDS = frozenset({"rate_limited", "overloaded"})
-"""The kinds of error for too many requests."""
 _OUTAGE_STATUSES = frozenset({502, 503, 521, 522, 523, 530})
 """The HTTP statuses of a server, or of a proxy before it, that cannot be reached."""
 _CASES_OF_OUTAGE = 2

@@ -15,11 +15,11 @@ from uuid import UUID
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import outcome_of
 from failproof_es.events import (
+    EVALUATION_ENDINGS,
     Branch,
     CarriedOver,
     EvaluationAbandoned,
     RunStarted,
-    topics,
 )
 from failproof_es.store.mapper import decode
 from failproof_es.store.reading.carried_over import stream_digest
@@ -32,9 +32,6 @@ from failproof_es.store.reading.reader import (
 )
 from failproof_es.store.writing.event_header import EventHeader
 from failproof_es.store.writing.recorder import query
-
-FINAL = topics("evaluation", ends=True)
-"""The topics that end the stream of an evaluation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +73,7 @@ def endings(
         elif isinstance(last, CarriedOver):
             source_id = last.source_evaluation_id
             ended[key] = FinishedEvaluation(last.source_run_id, source_id, False, reference=last)
-        elif last in FINAL:
+        elif last in EVALUATION_ENDINGS:
             abandoned = last == EvaluationAbandoned.__name__
             ended[key] = FinishedEvaluation(branch.run_id, source.evaluation_id, abandoned)
     ended = _with_referenced_endings(connection, ended, branch.position)
@@ -158,7 +155,7 @@ def _read_final_topics(
     In place of the topic of a reference stands the event itself. Streams without events are left
     out.
     """
-    rows = connection.execute(query("endings"), (list(stream_ids), up_to, list(FINAL)))
+    rows = connection.execute(query("endings"), (list(stream_ids), up_to, list(EVALUATION_ENDINGS)))
     topics: dict[UUID, str | CarriedOver] = {}
     for stream_id, version, topic, state in rows:
         event = decode(topic, state, stream_id, version) if state is not None else None

@@ -144,7 +144,7 @@ class Coordinator:
         again.
         """
         async with self._stream(run_id) as stream:
-            if stream is not None and (stream.run.status == "paused" or stream.run.sealed):
+            if stream is not None and stream.run.at_rest:
                 await RetryingReader(self.store).read(close_run, run_id)
 
     async def resume(self, run_id: UUID, max_spend_usd: Decimal | None = None) -> Run:

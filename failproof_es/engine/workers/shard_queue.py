@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from asyncio import FIRST_COMPLETED
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -26,7 +26,7 @@ from failproof_es.core.run import Run
 from failproof_es.core.sharding.decisions import OpenRun, OpenRunStage
 from failproof_es.core.sharding.shards import Cut, ShardId, cut_of, shard_count, shard_size
 from failproof_es.core.spend import written_usd
-from failproof_es.events import ENDED, RUN_STATUS, RunSealed, RunStarted
+from failproof_es.events import ENDED, RUN_STATUS, RunSealed, RunStarted, RunStatus
 from failproof_es.store.outage import UNAVAILABLE
 from failproof_es.store.reading.reader import Connection, read_event
 from failproof_es.store.schema.queue_schema import has_queue, require_queue
@@ -39,9 +39,13 @@ _SOON = 1
 POLL_S = 1.0
 """Seconds after which a worker without work looks into the queue again."""
 
+_STAGES: Mapping[RunStatus, OpenRunStage] = {
+    "running": "running",
+    "paused": "paused",
+    **dict.fromkeys(ENDED, "ended"),
+}
 _STAGE_BY_TOPIC: dict[str, OpenRunStage] = {
-    topic: "ended" if status in ENDED else "paused" if status == "paused" else "running"
-    for topic, status in RUN_STATUS.items()
+    topic: _STAGES[status] for topic, status in RUN_STATUS.items()
 }
 _STAGE_BY_TOPIC[RunSealed.__name__] = "sealed"
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.events import Usage
-from failproof_es.models.backoff import LONGEST_S, wait_s
+from failproof_es.models.backoff import LONGEST_BACKOFF_S, wait_s
 from failproof_es.models.http_reply import HttpReply, kept_headers
 from failproof_es.models.protocol import Answer, ModelError
 from failproof_es.models.providers.openai.provider import OpenAIProvider
@@ -268,7 +268,7 @@ def test_waiting_is_bounded_and_never_earlier_than_told(
 ) -> None:
     waited = wait_s(failures, delay_ms, after)
     assert waited >= (after or 0.0)
-    assert waited <= max(LONGEST_S + delay_ms / 1000, after or 0.0)
+    assert waited <= max(LONGEST_BACKOFF_S + delay_ms / 1000, after or 0.0)
 
 
 @every("failures", range(1, 6))
