@@ -1,8 +1,8 @@
 """Finds shards of dead holders before their leases end: the holder's session is gone.
 
 A missing session is a hint. A live holder that was cut off shows a new session within
-`renewal_thread.LISTEN_S`, so a holder counts as dead once two looks have found the same lease
-without a session. The epoch still decides who may write: a live holder that was slower can waste a
+`renewal_thread.LISTEN_S`, on a busy machine within a second, so a holder counts as dead once two
+looks have found the same lease without a session. The epoch still decides who may write: a live holder that was slower can waste a
 call, and never write.
 """
 
@@ -18,7 +18,7 @@ from failproof_es.engine.workers.shard_queue import enqueue
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.writing.recorder import query
 
-LOOK_EVERY_S = 0.5
+LOOK_EVERY_S = 1.0
 """Seconds between two looks. After two, a dead holder's shards are in the queue."""
 
 
