@@ -2,8 +2,8 @@
 
 A missing session is a hint. A live holder that was cut off shows a new session within
 `renewal_thread.LISTEN_S`, on a busy machine within a second, so a holder counts as dead once two
-looks have found the same lease without a session. The epoch still decides who may write: a live holder that was slower can waste a
-call, and never write.
+looks have found the same lease without a session. The epoch still decides who may write: a live
+holder that was slower can waste a call, and never write.
 """
 
 from __future__ import annotations
