@@ -25,9 +25,9 @@ def case_files(
     """Every case file that `paths` name, in the order named, each file once.
 
     A path is a file (with any suffix), a folder (searched with its subfolders for `suffixes`, in
-    sorted order, without hidden ones), a glob (`**` crosses folders), or `shipped:NAME`. A relative
-    path starts from `folder`, which is the configuration's; on the command line `folder` is `None`
-    and paths start from the current folder. Raises `InvalidInput` with every path that is missing,
+    sorted order, without hidden ones; links are followed), a glob (`**` crosses folders), or
+    `shipped:NAME`. A relative path starts from `folder`, which is the configuration's; on the
+    command line `folder` is `None` and paths start from the current folder. Raises `InvalidInput` with every path that is missing,
     every match that is empty, every file whose path is not UTF-8 and every pipe or device. With a
     `folder`, each problem names the configuration's field.
     """
@@ -164,8 +164,13 @@ def _in_folder(folder: Path, suffixes: Sequence[str], problems: Problems) -> Ite
         )
 
     files: list[Path] = []
-    for parent, subfolders, names in os.walk(folder, onerror=unreadable):
-        subfolders[:] = [name for name in subfolders if not name.startswith(".")]
+    visited: set[str] = set()
+    for parent, subfolders, names in os.walk(folder, onerror=unreadable, followlinks=True):
+        if (place := os.path.realpath(parent)) in visited:  # a link back or to a sibling
+            subfolders.clear()
+            continue
+        visited.add(place)
+        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
         files.extend(
             Path(parent, name)
             for name in names

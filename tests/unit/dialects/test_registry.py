@@ -74,6 +74,19 @@ def test_case_files_are_found_once_and_in_order(
     assert found(paths, folder) == expected
 
 
+@every("paths", [".", "**/*.jsonl", "*", ["link", "."]])
+def test_a_link_to_a_folder_is_followed_and_one_that_leads_back_ends(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, paths: str | list[str]
+) -> None:
+    other = tmp_path_factory.mktemp("other")
+    (other / "e.jsonl").write_text(LINE)
+    for name, target in (("link", other), ("sub/loop", folder), ("again", other)):
+        if not (folder / name).is_symlink():
+            (folder / name).symlink_to(target)
+    files = case_files(paths, [".jsonl"], folder)
+    assert sorted(file.name for file in files) == [f"{letter}.jsonl" for letter in "abce"]
+
+
 def test_every_missing_path_and_empty_match_is_a_problem(folder: Path) -> None:
     (folder / "void").mkdir()
     with pytest.raises(InvalidInput) as raised:
