@@ -43,6 +43,8 @@ _STATUS: Mapping[int, tuple[str, Disposition]] = {
     409: ("conflict", "transient"),
     425: ("too_early", "transient"),
     429: ("rate_limited", "deferred"),
+    498: ("overloaded", "deferred"),
+    499: ("timeout", "transient"),
     529: ("overloaded", "deferred"),
 }
 _UNAVAILABLE = 503
@@ -54,6 +56,9 @@ _STATUS_OF_WORD: Mapping[str, int] = {
     "billing_hard_limit_reached": 402,
     "billing_not_active": 402,
     "insufficient_quota": 402,
+    "exceeded_current_quota_error": 402,
+    "Arrearage": 402,
+    "1113": 402,
     "permission_error": 403,
     "not_found_error": 404,
     "model_not_found": 404,
@@ -62,11 +67,21 @@ _STATUS_OF_WORD: Mapping[str, int] = {
     "api_error": 500,
     "timeout_error": 504,
     "overloaded_error": 529,
+    "over_capacity": 529,
 }
 """The HTTP status that corresponds to the `code` or the `type` of an error object."""
-_ANSWERED, _PAYMENT = 200, 402
-_LIMITS = frozenset({429, 529})
-"""The HTTP statuses that mean a reached limit."""
+_ANSWERED, _PAYMENT, _TOO_LARGE = 200, 402, 413
+_LIMITS = frozenset({429, 498, 529})
+"""The HTTP statuses that mean a reached limit. Groq's 498 is that of its flex tier."""
+_NO_CREDIT = re.compile(
+    r"credit balance is too low|insufficient (?:balance|credit|funds)|credits are depleted"
+    r"|used all available credits|(?:n't|not) have any credits|spend(?:ing)? limit"
+    r"|key limit exceeded|budget has been exceeded|reached your specified api usage limits",
+    re.IGNORECASE,
+)
+"""The wording of missing credit in messages of a 4xx whose code says something else."""
+_REQUESTED = re.compile(r"\bLimit:? (\d{1,15})\b.{1,60}\bRequested:? (\d{1,15})\b")
+_MOST_DEFECTS = 10
 _ERROR_STATUS = re.compile(r"[45][0-9]{2}")
 _OVERLOAD_WORDS = (
     "overload",
@@ -136,7 +151,7 @@ class HttpReply:
         )
         wait_s = None if wait is None else wait.seconds
         words = "" if wait is None or not wait.words else f" ({wait.words})"
-        disposition = self._advised_disposition(flaw.disposition)
+        disposition = self._advised_disposition(flaw.disposition, has_wait=wait is not None)
         if self.status == _UNAVAILABLE and wait_s is not None:
             disposition = (
                 "deferred"  # the request was not processed, and the server says when to retry
@@ -146,13 +161,16 @@ class HttpReply:
             body=self.body, retry_after_s=wait_s, latency_ms=self.latency_ms,
         )  # fmt: skip
 
-    def _advised_disposition(self, disposition: Disposition) -> Disposition:
+    def _advised_disposition(self, disposition: Disposition, *, has_wait: bool) -> Disposition:
         """The disposition by the header `x-should-retry`; without the header, this disposition.
 
-        `halting` and `deferred` stay: a request that a limit turned away was not processed.
+        `halting` stays, and so does `deferred` unless the server says not to retry and states no
+        wait: a request that a limit turned away was not processed.
         """
         advice = self.headers.get(_SHOULD_RETRY, "").strip().lower()
-        if self.status == _ANSWERED or disposition in ("halting", "deferred"):
+        if self.status == _ANSWERED or disposition == "halting":
+            return disposition
+        if disposition == "deferred" and (has_wait or advice != "false"):
             return disposition
         if advice == "true":
             return "transient"
@@ -291,7 +309,7 @@ def _invalid_status(reply: HttpReply) -> InvalidReply:
     """The flaw for a status other than 200.
 
     The error object overrides the status if it says that credit is missing (which no wait ends),
-    or that a limit is reached.
+    that a limit is reached, or that the request is above it.
     """
     try:
         document = document_of(reply.body)
@@ -301,15 +319,27 @@ def _invalid_status(reply: HttpReply) -> InvalidReply:
         document = document[0]  # Google's form of an error of a stream
     detail = _error_message(document)
     error = (error_in(document) or document) if isinstance(document, dict) else None
-    error_status = _status_of(error)
-    of_account = error_status == _PAYMENT or (
-        error_status in _LIMITS and reply.status not in _LIMITS
-    )
     kind, disposition = _status_verdict(
-        error_status if error_status is not None and of_account else reply.status
+        _meant_status(reply.status, _status_of(error), detail or "")
     )
     message = f"HTTP {reply.status}" + (f": {detail}" if detail else "")
     return InvalidReply(kind, message, disposition, error)
+
+
+def _meant_status(status: int, coded: int | None, message: str) -> int:
+    """The status that an error means: its own, or that of its code or, for a 4xx, its message."""
+    if coded == _PAYMENT or (400 <= status < 500 and _NO_CREDIT.search(message)):
+        return _PAYMENT
+    if status == _TOO_LARGE or (_LIMITS & {status, coded} and _is_above_limit(message)):
+        return _TOO_LARGE  # no wait makes the request smaller
+    return coded if coded in _LIMITS and status not in _LIMITS else status
+
+
+def _is_above_limit(message: str) -> bool:
+    requested = _REQUESTED.search(message)
+    return "request too large" in message.lower() or (
+        requested is not None and int(requested[2]) > int(requested[1])
+    )
 
 
 def _status_of(error: Any) -> int | None:
@@ -371,4 +401,27 @@ def _error_message(document: Any) -> str | None:
     if isinstance(error, dict):
         error = error.get("message")
     messages = (error, document.get("message"), document.get("Message"), document.get("detail"))
-    return next((message for message in messages if isinstance(message, str)), None)
+    texts = map(_message_text, messages)
+    return next((text for text in texts if text is not None), None)
+
+
+def _message_text(message: Any) -> str | None:
+    """A message as text: itself, or the defects in a list, as FastAPI and Mistral report them."""
+    if isinstance(message, dict):
+        message = message.get("detail")
+    if isinstance(message, list):
+        defects = filter(None, map(_describe_defect, message[:_MOST_DEFECTS]))
+        return "; ".join(defects) or None
+    return message if isinstance(message, str) else None
+
+
+def _describe_defect(defect: Any) -> str | None:
+    """One defect of a request: its text, or `field: text`."""
+    if not isinstance(defect, dict):
+        return defect if isinstance(defect, str) else None
+    text, place = defect.get("msg"), defect.get("loc")
+    if not isinstance(text, str):
+        return None
+    steps = place if isinstance(place, list) else []
+    field = ".".join(str(step) for step in steps if isinstance(step, str | int))
+    return f"{field}: {text}" if field else text

@@ -119,7 +119,10 @@ def test_what_a_200_can_be_instead_of_an_answer(body: bytes, kind: str, disposit
         (404, "not_found", "halting"),
         (408, "timeout", "transient"),
         (422, "bad_request", "final"),
+        (413, "bad_request", "final"),
         (429, "rate_limited", "deferred"),
+        (498, "overloaded", "deferred"),
+        (499, "timeout", "transient"),
         (500, "server_error", "transient"),
         (503, "server_error", "transient"),
         (529, "overloaded", "deferred"),
@@ -155,7 +158,8 @@ def test_a_code_that_means_no_limit_changes_no_status() -> None:
         (500, "true", "transient"),
         (500, "maybe", "transient"),
         (500, "", "transient"),
-        (429, "false", "deferred"),
+        (429, "false", "final"),
+        (429, "true", "deferred"),
         (401, "true", "halting"),
         (200, "false", "transient"),
     ],
@@ -163,7 +167,10 @@ def test_a_code_that_means_no_limit_changes_no_status() -> None:
 def test_a_server_says_whether_asking_again_makes_sense(
     status: int, said: str, disposition: str
 ) -> None:
-    assert failure(b"{}", status, {"x-should-retry": said}).disposition == disposition
+    headers = {"x-should-retry": said}
+    assert failure(b"{}", status, headers).disposition == disposition
+    if status in (429, 503):  # it states a wait, too
+        assert failure(b"{}", status, {**headers, "retry-after": "9"}).disposition == "deferred"
 
 
 @every(
