@@ -168,7 +168,10 @@ class HttpProvider(ABC):
 
     @staticmethod
     def next_page(listing: bytes) -> Mapping[str, str] | None:
-        """The query parameters of the list's next page; `None` after the last page."""
+        """The query parameters of the list's next page; `None` after the last page.
+
+        Raises `ValueError` if the list goes on and does not say where.
+        """
         return None
 
     @property

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from failproof_es.models.catalog.listing import CheckCache, is_listed
+from failproof_es.models.http_listing import next_url
 from failproof_es.models.key_refusal import key_refusal
 from failproof_es.models.protocol import UnlistedModel
 from failproof_es.problems import InvalidInput
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 10.0
 """Seconds until a check gives up on a server."""
+_MOST_PAGES = 20
+"""The most pages of a list in which a model is looked up."""
 _SHOWN_MODELS = 5
 _SHOWN_CHARACTERS = 80
 
@@ -27,6 +30,8 @@ async def check_server(provider: HttpProvider, looks: CheckCache) -> str | None:
     """Request the server's list of models; the result and the errors are those of `check`."""
     try:
         reply = await provider.fetch_listing(looks)
+        is_refused = provider.refuses_key(reply.status, reply.body)
+        remark = None if is_refused else await _look_in_pages(provider, looks, reply.body)
     except LOST as error:
         late = f"no answer within {TIMEOUT_S:g} s"
         raise _unreachable(provider, late if timed_out(error) else reason(error)) from None
@@ -34,8 +39,6 @@ async def check_server(provider: HttpProvider, looks: CheckCache) -> str | None:
         raise _unreachable(provider, str(error)) from None
     except BodyTooLong:
         return provider.remark(b"")
-    is_refused = provider.refuses_key(reply.status, reply.body)
-    remark = None if is_refused else provider.remark(reply.body)
     if is_refused or remark is not None:
         await _require_no_other_base_url(provider, looks)
     if is_refused:
@@ -44,6 +47,22 @@ async def check_server(provider: HttpProvider, looks: CheckCache) -> str | None:
     if remark is not None and reply.status == HTTPStatus.NOT_FOUND:
         remark += f" (HTTP 404 at {provider.listing()}: is `base_url` right?)"
     return remark
+
+
+async def _look_in_pages(provider: HttpProvider, looks: CheckCache, listing: bytes) -> str | None:
+    """`provider.remark` on the list of models that begins with the page `listing`."""
+    for _ in range(_MOST_PAGES):
+        try:
+            return provider.remark(listing)
+        except UnlistedModel:
+            try:
+                following = next_url(provider, listing)
+            except ValueError:
+                return provider.remark(b"")
+            if following is None:
+                raise
+        listing = (await provider.fetch_listing(looks, following)).body
+    return provider.remark(b"")
 
 
 def look_up_model(provider: HttpProvider, listing: bytes) -> str | None:

@@ -28,7 +28,7 @@ async def listed_models(provider: HttpProvider) -> list[str]:
         page = await _fetch_page(provider, where)
         try:
             names += provider.model_names(page.body)
-            following = provider.next_page(page.body)
+            following = next_url(provider, page.body)
         except ValueError:
             raise InvalidInput.because(
                 "no-model-list",
@@ -37,12 +37,23 @@ async def listed_models(provider: HttpProvider) -> list[str]:
             ) from None
         if following is None:
             return list(dict.fromkeys(names))
-        where = f"{first}{'&' if '?' in first else '?'}{urlencode(following)}"
+        where = following
     raise InvalidInput.because(
         "limit-exceeded",
         f"the list of models at {first} does not end within {MOST_PAGES:,} pages",
         remedy="is the base URL right?",
     )
+
+
+def next_url(provider: HttpProvider, listing: bytes) -> str | None:
+    """The URL of the list's next page; `None` after the last page.
+
+    Raises `ValueError` if the list goes on and does not say where.
+    """
+    first, following = provider.listing(), provider.next_page(listing)
+    if following is None:
+        return None
+    return f"{first}{'&' if '?' in first else '?'}{urlencode(following)}"
 
 
 async def _fetch_page(provider: HttpProvider, where: str) -> WholeReply:

@@ -121,7 +121,7 @@ def test_validate_asks_each_server_for_its_models_and_constructs_each_class_and_
     ]
     assert record(folder) == ["imported", f"constructed p with {KEY}"]
     assert f"sent GET {server.url}/models with the key in MODEL_KEY" in said
-    assert f"sent GET {server.url}/models with the key in JUDGE_KEY" in said
+    assert f"sent GET {server.url}/models?limit=1000 with the key in JUDGE_KEY" in said
     assert "constructed the class" in said and ":Client with the key in MODEL_KEY" in said
 
 

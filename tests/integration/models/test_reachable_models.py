@@ -72,8 +72,8 @@ def _data(*names: str, **more: Any) -> dict[str, Any]:
 
 
 _ANTHROPIC = {
-    "/v1/models": _data("a", "b", first_id="a", last_id="b", has_more=True),
-    "/v1/models?after_id=b": _data("c", first_id="c", last_id="c", has_more=False),
+    "/v1/models?limit=1000": _data("a", "b", first_id="a", last_id="b", has_more=True),
+    "/v1/models?limit=1000&after_id=b": _data("c", first_id="c", last_id="c", has_more=False),
 }
 _GEMINI = {
     "/v1beta/models?pageSize=1000": {
@@ -128,13 +128,15 @@ def test_every_page_of_the_list_is_read_with_the_key(
         ((401, b'{"error": "no"}'), "refuses the key (HTTP 401) (check the key in"),
         ((500, b"<html>" + KEY.encode()), "gives no list of models (HTTP 500)"),
         ((200, b'{"data": [3]}'), "gives no list of models (HTTP 200)"),
-        ((200, b'{"data": [{"id": "a"}], "has_more": true, "last_id": null}'), "does not end"),
+        ((200, b'{"data": [{"id": "a"}], "has_more": true, "last_id": null}'), "gives no list"),
+        ((200, b'{"data": [{"id": "a"}], "has_more": true, "last_id": "a"}'), "does not end"),
         ((200, b'["a"]'), "gives no list of models"),
         ((200, b"[" * 100_000), "gives no list of models"),
     ],
 )
 def test_a_list_that_is_none_is_an_error(said: tuple[int, bytes], expected: str) -> None:
-    pages = {"/v1/models": said, "/v1/models?after_id=None": said}
+    first = "/v1/models?limit=1000"
+    pages = {first: said, f"{first}&after_id=a": said}
     with _server(pages) as server:
         code, printed, error = _listed(server, "anthropic", "/v1")
     assert (code, printed) == (2, "")

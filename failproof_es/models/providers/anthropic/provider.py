@@ -31,6 +31,7 @@ class AnthropicProvider(HttpProvider):
 
     assembler = StreamedMessage
     version_path = "/v1"
+    listing_path = "/models?limit=1000"
     recorded_headers = (
         *("anthropic-fast-", "anthropic-organization-id", "anthropic-priority-"),
         "anthropic-workspace-id",
@@ -74,9 +75,16 @@ class AnthropicProvider(HttpProvider):
 
     @staticmethod
     def next_page(listing: bytes) -> Mapping[str, str] | None:
-        """The query parameters of the list's next page; `None` after the last page."""
+        """The query parameters of the list's next page; `None` after the last page.
+
+        Raises `ValueError` if the list goes on and does not say where.
+        """
         page = read_json(listing)
-        return {"after_id": str(page["last_id"])} if page.get("has_more") else None
+        if not page.get("has_more"):
+            return None
+        if not page.get("last_id"):
+            raise ValueError("the list goes on, and names no last model")
+        return {"after_id": str(page["last_id"])}
 
     @staticmethod
     def read(reply: HttpReply, stream: AnswerStream | None) -> Answer:
