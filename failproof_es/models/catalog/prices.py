@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from genai_prices.types import ModelPrice as PublishedPrice
 
 _MIDNIGHT = time(0)
-_PRICED_PARAMETERS = ("service_tier", "speed")
-"""Parameters of a request that change the price at some providers."""
-_STANDARD = (None, "auto", "default", "standard", "standard_only")
+_PRICED_PARAMETERS: Mapping[str, str] = {
+    **dict.fromkeys(("service_tier", "serviceTier"), "service_tier"),
+    **{name: name for name in ("speed", "inference_geo", "performanceConfig")},
+}
+"""Parameters of a request that change the price at some providers, and their published names."""
+_STANDARD = ("auto", "default", "standard", "standard_only", "global")
 """Values of those parameters that do not change the price."""
 _OTHER_RATES = ("output_reasoning_mtok", "output_citation_mtok")
 """Rates of tokens that no `Usage` has: a model with one has an unknown cost."""
@@ -74,12 +77,7 @@ class PriceBook:
         from genai_prices import Usage as PricedUsage  # imported here: loads all published prices
         from genai_prices import calc_price
 
-        choices = {
-            name: str(model.parameters[name])
-            for name in _PRICED_PARAMETERS
-            if model.parameters.get(name) not in _STANDARD
-        }
-
+        choices = _priced_choices(model.parameters)
         if source.provider_id is None:
             found_by: Any = {"provider_api_url": source.api_url}
         else:
@@ -95,6 +93,18 @@ class PriceBook:
             )
 
         return published_prices(model.key, price_at, at, choices)
+
+
+def _priced_choices(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """The values of parameters that change the price, by their published names."""
+    choices = {}
+    for name, published_name in _PRICED_PARAMETERS.items():
+        value = parameters.get(name)
+        if isinstance(value, dict) and len(value) == 1:  # Bedrock: {type: flex}
+            [value] = value.values()
+        if value is not None and str(value).lower() not in _STANDARD:
+            choices[published_name] = str(value).lower()
+    return choices
 
 
 def _on_this_machine(url: str | None) -> bool:

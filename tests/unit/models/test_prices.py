@@ -21,6 +21,7 @@ from failproof_es.core.costs import cost_usd
 from failproof_es.events import ModelPrices, ModelSnapshot, Usage
 from failproof_es.models import server_of, snapshot
 from failproof_es.models.catalog.prices import PriceBook, published_prices
+from tests.every import every
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 NOTHING = Usage(input_tokens=0, output_tokens=0)
@@ -133,6 +134,38 @@ def test_every_published_model_costs_what_the_package_says_around_every_tier_and
     assert len(MODELS) > 1_000
     wrong = [each for provider, of in MODELS for each in agrees(provider, of)]
     assert not wrong, wrong[:5]
+
+
+GEMINI = "https://generativelanguage.googleapis.com/v1beta"
+ANTHROPIC = "https://api.anthropic.com/v1"
+BEDROCK = "https://bedrock-runtime.us-east-1.amazonaws.com"
+AWS_MODEL = "anthropic.claude-sonnet-4-20250514-v1:0"
+
+
+@every(
+    ("provider", "name", "url", "parameters", "is_known"),
+    [
+        ("gemini", "gemini-2.5-pro", GEMINI, {"serviceTier": "standard"}, True),
+        ("gemini", "gemini-2.5-pro", GEMINI, {"serviceTier": "flex"}, False),
+        ("gemini", "gemini-2.5-pro", GEMINI, {"serviceTier": "PRIORITY"}, False),
+        ("anthropic", "claude-opus-4-6", ANTHROPIC, {"inference_geo": "global"}, True),
+        ("anthropic", "claude-opus-4-6", ANTHROPIC, {"inference_geo": "us"}, False),
+        ("bedrock", AWS_MODEL, BEDROCK, {"serviceTier": {"type": "default"}}, True),
+        ("bedrock", AWS_MODEL, BEDROCK, {"serviceTier": {"type": "priority"}}, False),
+        ("bedrock", AWS_MODEL, BEDROCK, {"performanceConfig": {"latency": "standard"}}, True),
+        ("bedrock", AWS_MODEL, BEDROCK, {"performanceConfig": {"latency": "optimized"}}, False),
+        ("openai", "gpt-5", OPENAI["base_url"], {"service_tier": "auto"}, True),
+        ("openai", "gpt-5", OPENAI["base_url"], {"service_tier": "flex"}, True),
+        ("openai", "gpt-5", OPENAI["base_url"], {"service_tier": "scale"}, False),
+    ],
+)
+def test_a_tier_or_place_without_a_published_price_has_no_known_cost(
+    provider: str, name: str, url: str, parameters: dict[str, Any], is_known: bool
+) -> None:
+    asked = ModelSnapshot(
+        key="m", provider=provider, model=name, settings={"base_url": url}, parameters=parameters
+    )
+    assert bool(PriceBook().prices(asked, NOON).rates) == is_known
 
 
 def test_a_model_with_a_rate_for_tokens_that_no_usage_counts_has_no_known_cost() -> None:
