@@ -73,6 +73,8 @@ class Answer:
     provider_request_id: str | None = None
     usage: Usage = field(default_factory=Usage)
     first_token_ms: float | None = None
+    library_text: str | None = None
+    """The text as the vendor's package has it, if it joins messages otherwise than `text`."""
 
 
 class UnlistedModel(InvalidInput):

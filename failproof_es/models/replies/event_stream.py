@@ -12,6 +12,8 @@ import io
 from collections.abc import Iterator
 from typing import Literal
 
+DONE = "[DONE]"
+"""The data of the last event of OpenAI's streams, and of other streams behind some gateways."""
 _STEP_BYTES = 2**16
 
 

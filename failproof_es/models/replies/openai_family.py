@@ -98,7 +98,8 @@ def withheld(reply: HttpReply) -> Answer | None:
     if not 400 <= reply.status < 500 or reply.status == _RATE_LIMITED:
         return None
     try:
-        error = _as_object(_as_object(document_of(reply.body)).get("error"))
+        document = _as_object(document_of(reply.body))
+        error = _as_object(document.get("error")) or document  # Bedrock's form
     except InvalidReply:
         return None
     return withheld_answer(reply, message_of(error)) if is_block(error) else None

@@ -9,6 +9,7 @@ from failproof_es.events import ToolCall, Usage
 from failproof_es.models.http_reply import HttpReply, InvalidReply, json_text, require_no_error
 from failproof_es.models.protocol import Answer
 from failproof_es.models.replies.content_parts import read_content
+from failproof_es.models.replies.openai_family import is_block, message_of, withheld_answer
 from failproof_es.models.reply_fields import (
     CutInput,
     count_or_none,
@@ -23,6 +24,8 @@ from failproof_es.models.reply_fields import (
 
 def answer_of(reply: HttpReply, document: Any) -> Answer:
     """The answer in a message, the reply's parsed JSON. Raises `InvalidReply` if it holds none."""
+    if isinstance(document, dict) and is_block(blocked := document.get("error")):
+        return withheld_answer(reply, message_of(blocked))
     document = require_no_error(document)
     reason = reason_or_none(document.get("stop_reason"))
     blocks = document.get("content")

@@ -13,7 +13,8 @@ from typing import Any
 from failproof_es.core.finish_reasons import worse
 from failproof_es.models.http_reply import InvalidReply, invalid_reply_of_error, piece_of
 from failproof_es.models.protocol import MOST_TOOL_CALLS
-from failproof_es.models.replies.event_stream import EventStream
+from failproof_es.models.replies.event_stream import DONE, EventStream
+from failproof_es.models.replies.openai_family import is_block, message_of
 from failproof_es.models.reply_fields import finish_word, input_of, require_few_calls
 
 _MOST_BLOCKS = 10 * MOST_TOOL_CALLS
@@ -80,6 +81,8 @@ class StreamedMessage:
     # -- one event -------------------------------------------------------------------------
 
     def _take_event(self, data: str) -> str:
+        if data.strip() == DONE:
+            return ""
         event = piece_of(data)
         if not isinstance(event, dict):
             raise _malformed("an event of the stream is not a JSON object")
@@ -87,7 +90,8 @@ class StreamedMessage:
         if kind == "error":
             if not event.get("error"):
                 raise _malformed("an event says that there is an error, and not which")
-            raise invalid_reply_of_error(event["error"])
+            self._fail(event["error"])
+            return ""
         if kind == "ping":
             return ""
         if self.stopped:
@@ -107,6 +111,14 @@ class StreamedMessage:
         elif kind == "message_stop":
             self.stopped = True
         return ""  # the vendor may add kinds of events
+
+    def _fail(self, error: Any) -> None:
+        """Record that a filter blocked the answer. Raises `InvalidReply` for any other error."""
+        if not is_block(error):
+            raise invalid_reply_of_error(error)
+        refusal = {"type": "refusal", "explanation": message_of(error)}
+        self.message = {**(self.message or {}), "stop_reason": "refusal", "stop_details": refusal}
+        self.stopped = True
 
     def _start(self, event: dict[str, Any]) -> None:
         if self.message is not None:

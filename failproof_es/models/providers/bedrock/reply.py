@@ -15,6 +15,7 @@ from failproof_es.models.http_reply import HttpReply, InvalidReply, document_of,
 from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer, ModelError
 from failproof_es.models.providers.bedrock.frames import BrokenFrame, Frame, FrameStream
 from failproof_es.models.replies.content_parts import read_content
+from failproof_es.models.replies.openai_family import is_block, message_of, withheld_answer
 from failproof_es.models.reply_fields import (
     CutInput,
     count_or_none,
@@ -46,6 +47,8 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
     if not isinstance(document, dict):
         raise _malformed("the reply is not a JSON object")
     output = document.get("output")
+    if output is None and is_block(document):
+        return withheld_answer(reply, message_of(document))
     if output is None and isinstance(error_message := document.get("message"), str):
         raise InvalidReply("provider_error", error_message, "final")
     reason = reason_or_none(document.get("stopReason"))
@@ -68,6 +71,7 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
         text=text or "",
         latency_ms=reply.latency_ms,
         finish_reason=None if reason is None else common_word(reason),
+        refusal=message_of(document),
         tool_calls=tuple(map(_tool_call, uses)),
         model=_routed_model(document.get("trace")),
         provider_request_id=reply.headers.get("x-amzn-requestid"),
@@ -203,7 +207,8 @@ class StreamedConversation:
     def _take_frame(self, frame: Frame) -> str:
         kind = frame.headers.get(":event-type", "")
         if frame.headers.get(":message-type") != "event":
-            raise _exception_flaw(frame)
+            self._fail(frame)
+            return ""
         event = piece_of(frame.payload)
         if not isinstance(event, dict):
             raise _malformed("an event of the stream is not a JSON object")
@@ -222,6 +227,13 @@ class StreamedConversation:
         elif kind == "contentBlockDelta":
             return self._add_delta(event)
         return ""
+
+    def _fail(self, frame: Frame) -> None:
+        """Record that a filter blocked the answer. Raises `InvalidReply` for another exception."""
+        message = _exception_message(frame)
+        if not is_block({"message": message}):
+            raise _exception_flaw(frame, message)
+        self.stop = {"stopReason": "content_filtered", "message": message}
 
     def _add_delta(self, event: dict[str, Any]) -> str:
         block, delta = self._block_of(event), event.get("delta")
@@ -247,15 +259,17 @@ class StreamedConversation:
         return self.blocks.setdefault(index, _BedrockBlock())
 
 
-def _exception_flaw(frame: Frame) -> InvalidReply:
-    """The flaw for an exception frame."""
-    word = frame.headers.get(":exception-type") or frame.headers.get(":error-code") or ""
+def _exception_message(frame: Frame) -> str:
     try:
-        document = document_of(frame.payload)
+        message = message_of(document_of(frame.payload))
     except InvalidReply:
-        document = None
-    message = document.get("message") if isinstance(document, dict) else None
-    detail = message if isinstance(message, str) else frame.headers.get(":error-message", "")
+        message = None
+    return frame.headers.get(":error-message", "") if message is None else message
+
+
+def _exception_flaw(frame: Frame, detail: str) -> InvalidReply:
+    """The flaw for an exception frame with the message `detail`."""
+    word = frame.headers.get(":exception-type") or frame.headers.get(":error-code") or ""
     kind, disposition = _EXCEPTIONS.get(word, ("provider_error", "final"))
     return InvalidReply(kind, f"{word}: {detail}" if detail else word, disposition)
 

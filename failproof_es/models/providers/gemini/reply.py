@@ -24,7 +24,7 @@ from failproof_es.models.http_reply import (
 )
 from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer, ModelError
 from failproof_es.models.replies.content_parts import read_content
-from failproof_es.models.replies.event_stream import EventStream
+from failproof_es.models.replies.event_stream import DONE, EventStream
 from failproof_es.models.reply_fields import (
     count_or_none,
     finish_word,
@@ -266,7 +266,7 @@ class StreamedContent:
         return {"parts": [*parts, *_join_texts(texts)], "role": "model"}
 
     def _take_data(self, data: str) -> str:
-        return self.take(piece_of(data))
+        return "" if data.strip() == DONE else self.take(piece_of(data))
 
     def take(self, chunk: Any) -> str:
         """Take the next event, as parsed JSON; return the answer's text in it, without thoughts.

@@ -129,6 +129,7 @@ def _call_or_none(value: Any) -> ToolCall | None:
 
 def _tool_call(value: Any) -> ToolCall:
     name, arguments = call_of(value)
+    arguments = "" if arguments is None else arguments  # as in a stream without pieces of them
     if not isinstance(name, str) or not name or not isinstance(arguments, str):
         raise InvalidReply(
             "malformed_response", "a tool call lacks its name or its arguments", "transient"

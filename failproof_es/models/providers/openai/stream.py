@@ -13,11 +13,9 @@ from typing import Any
 from failproof_es.core.finish_reasons import CONTENT_FILTER, worse
 from failproof_es.models.http_reply import InvalidReply, error_in, invalid_reply_of_error, piece_of
 from failproof_es.models.replies.content_parts import read_content
-from failproof_es.models.replies.event_stream import EventStream
+from failproof_es.models.replies.event_stream import DONE, EventStream
 from failproof_es.models.replies.openai_family import call_of, is_block, message_of
 from failproof_es.models.reply_fields import finish_word, require_few_calls
-
-_DONE = "[DONE]"
 
 
 @dataclass(slots=True)
@@ -36,7 +34,10 @@ class StreamedReply:
     events: EventStream = field(default_factory=EventStream)
     text: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
-    calls: dict[int, _StreamedToolCall] = field(default_factory=dict)
+    calls: dict[tuple[int, int], _StreamedToolCall] = field(default_factory=dict)
+    """The tool calls by their number and their turn: some gateways number each of them 0."""
+    turns: dict[int, int] = field(default_factory=dict)
+    """The latest turn of each number."""
     last_call: int = 0
     """The number of the tool call whose piece came last."""
     about: dict[str, Any] = field(default_factory=dict)
@@ -71,7 +72,7 @@ class StreamedReply:
 
         Raises `InvalidReply` if the stream ended before the reply did.
         """
-        is_done = self.done or self.events.pending == _DONE
+        is_done = self.done or self.events.pending == DONE
         if not is_done and (self.finish_reason is None or self.went_on):
             came = sum(map(len, self.text))
             raise InvalidReply(
@@ -98,7 +99,7 @@ class StreamedReply:
     # -- one event -------------------------------------------------------------------------
 
     def _take_data(self, data: str) -> None:
-        if data.strip() == _DONE:
+        if data.strip() == DONE:
             self.done = True
             return
         if self.done:
@@ -106,7 +107,7 @@ class StreamedReply:
         chunk = piece_of(data)
         if not isinstance(chunk, dict):
             raise _malformed("an event of the stream is not a JSON object")
-        if (error := error_in(chunk)) is not None:
+        if (error := error_in(chunk) or _groq_error(chunk)) is not None:
             if not is_block(error):
                 raise invalid_reply_of_error(error)
             self._withhold(error)
@@ -193,8 +194,11 @@ class StreamedReply:
 
     def _take_call(self, piece: Any) -> None:
         name, arguments = (part or "" for part in call_of(piece))
-        self.last_call = self._number_of(piece)
-        call = self.calls.setdefault(self.last_call, _StreamedToolCall())
+        self.last_call = number = self._number_of(piece)
+        if name and self._is_further_call(number, piece):
+            self.turns[number] = self.turns.get(number, 0) + 1
+        place = (number, self.turns.get(number, 0))
+        call = self.calls.setdefault(place, _StreamedToolCall())
         require_few_calls(len(self.calls))
         if not isinstance(name, str) or not isinstance(arguments, str):
             raise _malformed("a tool call's name or arguments are not text")
@@ -212,9 +216,21 @@ class StreamedReply:
             return number
         if number is not None:
             raise _malformed("the number of a tool call is none")
-        last = self.calls.get(self.last_call)
+        last = self.calls.get((self.last_call, self.turns.get(self.last_call, 0)))
         is_another = last is not None and piece.get("id") not in (None, "", last.id)
         return self.last_call + is_another
+
+    def _is_further_call(self, number: int, piece: dict[str, Any]) -> bool:
+        """Whether a piece with a name begins another call under a number in use, by its id."""
+        call = self.calls.get((number, self.turns.get(number, 0)))
+        return call is not None and bool(call.id) and piece.get("id") not in (None, "", call.id)
+
+
+def _groq_error(chunk: dict[str, Any]) -> Any:
+    """Groq's error in the last chunk of a stream that it stops; `None` without one."""
+    groq = chunk.get("x_groq")
+    error = groq.get("error") if isinstance(groq, dict) else None
+    return {"code": error, "message": error} if isinstance(error, str) and error else error or None
 
 
 def _malformed(message: str) -> InvalidReply:

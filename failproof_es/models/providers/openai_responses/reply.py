@@ -20,8 +20,8 @@ from failproof_es.models.http_reply import (
     require_no_error,
 )
 from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer
-from failproof_es.models.replies.content_parts import read_content
-from failproof_es.models.replies.event_stream import EventStream
+from failproof_es.models.replies.content_parts import Content, read_content
+from failproof_es.models.replies.event_stream import DONE, EventStream
 from failproof_es.models.replies.openai_family import (
     is_block,
     message_of,
@@ -43,6 +43,9 @@ _ENDINGS = ("completed", _INCOMPLETE, "failed")
 _ENDED = tuple(f"response.{status}" for status in _ENDINGS)
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 """The types of items that are tool calls, and their fields with the arguments."""
+_FINAL = "final_answer"
+"""The phase of a message that is the answer; others are commentary."""
+_BETWEEN_MESSAGES = "\n\n"
 _MOST_ITEMS = 10 * MOST_TOOL_CALLS
 
 
@@ -70,7 +73,9 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
     if not items and status != _INCOMPLETE:
         raise InvalidReply("missing_content", "the response holds no item", "transient")
     messages = [item for item in items if item.get("type") == "message"]
-    content = read_content([part for item in messages for part in _content_parts(item)])
+    finals = [item for item in messages if item.get("phase") == _FINAL]
+    contents = [read_content(_content_parts(item)) for item in finals or messages]
+    content = _join_contents(contents)
     calls = [item for item in items if str(item.get("type")) in _CALLS]
     require_few_calls(len(calls))
     reason = TOOL_CALLS if calls else STOP
@@ -84,6 +89,7 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
         headers=reply.headers,
         body=reply.body,
         text=content.text or "",
+        library_text=_library_text(messages),
         latency_ms=reply.latency_ms,
         finish_reason=reason,
         refusal=content.refusal or None,
@@ -93,6 +99,23 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
         usage=usage_of(document.get("usage"), "input_tokens", "output_tokens"),
         first_token_ms=reply.first_token_ms,
     )
+
+
+def _join_contents(contents: list[Content]) -> Content:
+    """The contents of several messages as one, with a blank line between their texts."""
+    texts = [content.text for content in contents if content.text is not None]
+    refusals = [content.refusal for content in contents if content.refusal is not None]
+    return Content(
+        _BETWEEN_MESSAGES.join(filter(None, texts)) if texts else None,
+        "".join(refusals) if refusals else None,
+        any(content.is_damaged for content in contents),
+        any(content.has_other_parts for content in contents),
+    )
+
+
+def _library_text(messages: list[dict[str, Any]]) -> str:
+    """All texts joined with nothing between them: `output_text` of the package `openai`."""
+    return "".join(read_content(_content_parts(item)).text or "" for item in messages)
 
 
 def _incomplete_reason(document: dict[str, Any]) -> str:
@@ -123,6 +146,8 @@ class StreamedResponse:
     characters: int = 0
     items: list[Any] = field(default_factory=list)
     response: dict[str, Any] | None = None
+    is_blocked: bool = False
+    """Whether an event said that a filter blocked the answer; `response.failed` may follow it."""
 
     def feed(self, piece: bytes) -> str:
         """Take the next bytes of the body; return the answer's text in them.
@@ -151,14 +176,15 @@ class StreamedResponse:
         }  # fmt: skip
 
     def _take_event(self, data: str) -> str:
-        if data.strip() == "[DONE]":  # the last event of some compatible servers
+        if self.is_blocked or data.strip() == DONE:
             return ""
         event = piece_of(data)
         if not isinstance(event, dict):
             raise _malformed("an event of the stream is not a JSON object")
         kind = event.get("type")
         if kind == "error":
-            raise invalid_reply_of_error(event.get("error") or event)
+            self._fail(event.get("error") or event)
+            return ""
         if self.response is not None:
             raise _malformed("the stream goes on after the response has ended")
         if kind in _ENDED:
@@ -176,6 +202,12 @@ class StreamedResponse:
             self.characters += len(delta)
             return delta
         return ""  # the last event repeats the content of the others
+
+    def _fail(self, error: Any) -> None:
+        """Record that a filter blocked the answer. Raises `InvalidReply` for any other error."""
+        if not is_block(error):
+            raise invalid_reply_of_error(error)
+        self.response, self.is_blocked = {"error": error}, True
 
 
 def _with_worse_status(kind: str, response: dict[str, Any]) -> dict[str, Any]:
