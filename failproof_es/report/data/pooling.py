@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from failproof_es.configuration.recorded import repetitions_of
@@ -15,6 +17,7 @@ from failproof_es.support.plurals import plural
 
 Seen = Sequence[Sequence[Observation]]
 """The observations of each run, in the order of the runs."""
+Cluster = tuple[str, str]
 
 
 def pool(runs: Sequence[RunStarted], seen: Seen) -> tuple[list[list[Observation]], str]:
@@ -26,21 +29,33 @@ def pool(runs: Sequence[RunStarted], seen: Seen) -> tuple[list[list[Observation]
     """
     if problems := list(_find_obstacles(runs, seen)):
         raise InvalidInput(problems)
-    clusters: dict[str, tuple[str, str]] = {}
-    shared: set[str] = set()
-    pooled: list[list[Observation]] = []
-    for of_run in seen:
-        shared |= {observation.question.sent for observation in of_run} & clusters.keys()
-        joined = {
-            observation.cluster: clusters[observation.question.sent]
-            for observation in of_run
-            if observation.question.sent in clusters
-        }  # with a case, its whole family joins the cluster of the earlier run
-        own = [replace(one, cluster=joined.get(one.cluster, one.cluster)) for one in of_run]
-        pooled.append(own)
-        for observation in own:
-            clusters.setdefault(observation.question.sent, observation.cluster)
+    runs_with = Counter(chain.from_iterable({one.question.sent for one in own} for own in seen))
+    shared = {question for question, count in runs_with.items() if count > 1}
+    cluster_of = _join_clusters(one for own in seen for one in own if one.question.sent in shared)
+    pooled = [[replace(one, cluster=cluster_of(one.cluster)) for one in own] for own in seen]
     return pooled, _describe_pool(runs, len(shared))
+
+
+def _join_clusters(observations: Iterable[Observation]) -> Callable[[Cluster], Cluster]:
+    """The function from a cluster to the one that stands for it.
+
+    Clusters with an observation of the same question have the same one, and so have all clusters
+    in a chain of such pairs: a whole family joins with each of its cases.
+    """
+    joined: dict[Cluster, Cluster] = {}
+
+    def find(cluster: Cluster) -> Cluster:
+        while (parent := joined.get(cluster, cluster)) != cluster:
+            joined[cluster] = joined.get(parent, parent)  # halves the way for the next time
+            cluster = parent
+        return cluster
+
+    first_with: dict[str, Cluster] = {}
+    for one in observations:
+        first = find(first_with.setdefault(one.question.sent, one.cluster))
+        if (other := find(one.cluster)) != first:
+            joined[other] = first
+    return find
 
 
 def _describe_pool(runs: Sequence[RunStarted], shared: int) -> str:

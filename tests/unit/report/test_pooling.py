@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 
@@ -13,6 +14,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.report.data.analysis import groups, stability
 from failproof_es.report.data.observations import Observation
 from failproof_es.report.data.pooling import pool
+from tests.every import every
 from tests.unit.histories import a_case
 from tests.unit.report.observed import observed
 from tests.unit.summaries import scored_outcome, summary_of
@@ -52,6 +54,28 @@ def test_the_family_of_a_case_of_both_goes_with_it() -> None:
     ]
     pooled, _ = pool([begun(1), begun(2)], [CHECKED, judged])
     assert {observation.cluster for observation in pooled[1]} == {CHECKED[0].cluster}
+
+
+@every("order", permutations(range(3)))
+def test_clusters_that_a_chain_of_runs_links_are_one(order: tuple[int, int, int]) -> None:
+    def asked(run_number: int, family: str, *cases: str) -> list[Observation]:
+        return [
+            observed(
+                case, cluster=("s", family), run_number=run_number,
+                question=Question(f"graded {run_number}", case, "s", case, 1),
+            )
+            for case in cases
+        ]  # fmt: skip
+
+    seen = [
+        [*asked(1, "a", "a"), *asked(1, "b", "b"), *asked(1, "alone", "e")],
+        [*asked(2, "f", "a", "c"), *asked(2, "d", "d")],
+        asked(3, "g", "b", "c"),
+    ]
+    pooled, _ = pool([begun(at + 1) for at in order], [seen[at] for at in order])
+    clusters = {(one.case, one.cluster) for own in pooled for one in own}
+    linked = {cluster for case, cluster in clusters if case in ("a", "b", "c")}
+    assert len(linked) == 1 and len({cluster for _, cluster in clusters}) == 3
 
 
 @pytest.mark.parametrize(
