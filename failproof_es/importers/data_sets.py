@@ -10,7 +10,8 @@ from pathlib import Path
 from failproof_es.dialects.kit.json_lines import Defect, parse_object
 from failproof_es.importers.arrow_rows import read_arrow, read_parquet
 from failproof_es.importers.protocol import Findings, ImportedCase, Options, Place
-from failproof_es.importers.records import ColumnMap, UnusableRecord, case_of, mapping_of
+from failproof_es.importers.record_values import UnusableRecord
+from failproof_es.importers.records import ColumnMap, case_of, mapping_of
 from failproof_es.importers.rows import SourceRows, read_csv, read_json, read_json_lines
 from failproof_es.importers.source import MAX_FILES, OutsideSource, Source
 from failproof_es.importers.tests_alone import tests_alone

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, cast
-
-import orjson
 
 from failproof_es.core.case import Role, Turn
 from failproof_es.core.severity import TAG, WORDS_OF_CASES, severity_named
 from failproof_es.dialects.kit.foreign_names import known_name
+from failproof_es.importers.choices import check_of_choice, options_of, with_options
 from failproof_es.importers.matching import WORDS, AnswerMatch, RowExpectation, match_of
-from failproof_es.importers.protocol import Check, Findings, ImportedCase, Options, Place
+from failproof_es.importers.protocol import Findings, ImportedCase, Options, Place
+from failproof_es.importers.record_values import (
+    UnusableRecord,
+    is_nan,
+    parse_json,
+    plain_text_of,
+    require_text,
+    split_texts,
+    text_of,
+    texts_of,
+    without_point,
+)
 from failproof_es.problems import Problems
 
 _NUMBERS = ("", *map(str, range(2, 10)))
@@ -25,8 +31,6 @@ _ONCE = ("prompt", "id", "system", "choices", "tags", "suite", "severity", "meta
 ROLES = (*_ONCE, *(f"{role}{number}" for role in ("expected", "match") for number in _NUMBERS))
 """The roles that a column can have."""
 _ROLES_IN_WORDS = f"{', '.join(_ONCE)}, expected, match, expected2, match2 and so on to 9"
-MAX_TEXT = 1_000_000
-"""The most characters of a text of a case."""
 _MISSING_VALUES = frozenset(
     {
         *("NaN", "nan", "-NaN", "-nan", "NAN", "None", "none", "NONE", "null", "NULL", "Null"),
@@ -47,28 +51,12 @@ _MISSING_VALUES = frozenset(
     }
 )
 """The words of pandas, spreadsheets and databases for an empty cell."""
-_WHOLE_WITH_POINT = re.compile(r"[+-]?\d+\.0+")
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LONGEST_TAG = 100
-_CHOOSE = "Choose one option. End with a line that says `ANSWER:` and the option's letter alone."
-_CHOSEN_LETTER = r"(?is)\bANSWER\W{{0,10}}{letter}\b(?!.*\bANSWER\W{{0,10}}\w)"
 _LOOKS_LIKE_REGEX = (
     "looks like a regular expression, and is compared as a text (name the match `regex`)"
 )
 _FIELDS_OF_MESSAGE = frozenset({"role", "content", "id"})
 """Fields of a message that need no note. An `id` is only a label."""
-
-
-class UnusableRecord(Exception):
-    """A record cannot become a case. `str` is the reason, without texts of the record.
-
-    `role` is the role of the wrong value, or `field` its place in the record.
-    """
-
-    def __init__(self, reason: str, *, role: str | None = None, field: str | None = None) -> None:
-        super().__init__(reason)
-        self.role = role
-        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,42 +145,65 @@ def case_of(
             )
     _note_doubtful(record, mapping, place, findings)
     turns = _turns(record, mapping, place, findings)
-    options = _choices(_value_of_role(record, mapping, "choices"))
+    options = options_of(_value_of_role(record, mapping, "choices"))
     if options:
-        turns, check = _multiple_choice(turns, options, record, mapping)
-        expected = RowExpectation([check])
+        question = with_options(turns[-1].content, options)
+        turns = (*turns[:-1], Turn(role="user", content=question))
+        expected = _choice_expected(options, record, mapping, place, findings)
     else:
-        expected = _expected(record, mapping, place, findings)
+        expected = _expected(RowExpectation(), _NUMBERS, record, mapping, place, findings)
     record_id = _value_of_role(record, mapping, "id")
-    suite = _text(_value_of_role(record, mapping, "suite"), "suite")
+    suite = text_of(_value_of_role(record, mapping, "suite"), "suite")
     return ImportedCase(
-        case_id=str(number) if record_id is None else _text(record_id, "id") or str(number),
+        case_id=str(number) if record_id is None else text_of(record_id, "id") or str(number),
         turns=turns,
         place=place,
         checks=tuple(expected.checks),
         criteria=tuple(expected.criteria),
         tags=_tags(record, mapping, place, findings),
         suite=suite or None,
-        severity=severity_named(_text(_value_of_role(record, mapping, "severity"), "severity")),
+        severity=severity_named(text_of(_value_of_role(record, mapping, "severity"), "severity")),
         refusal=expected.refusal,
     )
 
 
-def _expected(
-    record: Mapping[str, Any], mapping: ColumnMap, place: Place, findings: Findings
+def _choice_expected(
+    options: Sequence[str],
+    record: Mapping[str, Any],
+    mapping: ColumnMap,
+    place: Place,
+    findings: Findings,
 ) -> RowExpectation:
-    """All expectations of a record. Raises `UnusableRecord` if none is left of those mapped."""
-    expected = RowExpectation()
+    """The expectations of a multiple choice: the chosen option, and all further ones."""
+    if text_of(_value_of_role(record, mapping, "match"), "match").strip():
+        column = place._replace(field=mapping.columns["match"])
+        findings.note(column, "an answer has to name the letter of a choice: no match is read")
+    check = check_of_choice(_value_of_role(record, mapping, "expected"), options)
+    return _expected(RowExpectation([check]), _NUMBERS[1:], record, mapping, place, findings)
+
+
+def _expected(
+    expected: RowExpectation,
+    numbers: Sequence[str],
+    record: Mapping[str, Any],
+    mapping: ColumnMap,
+    place: Place,
+    findings: Findings,
+) -> RowExpectation:
+    """`expected` with the record's expectations of these numbers.
+
+    Raises `UnusableRecord` if none is left of those mapped.
+    """
     needs_text = (match_of(mapping.match) or AnswerMatch()).needs_text
     is_mapped = False
-    for number in _NUMBERS:
+    for number in numbers:
         role, match_role = f"expected{number}", f"match{number}"
         is_skipped = needs_text or number != ""
         if not {role, match_role} & mapping.columns.keys() and is_skipped:
             continue
         is_mapped = True
-        texts = _texts(_value_of_role(record, mapping, role), role)
-        word = _text(_value_of_role(record, mapping, match_role), match_role).strip()
+        texts = texts_of(_value_of_role(record, mapping, role), role)
+        word = text_of(_value_of_role(record, mapping, match_role), match_role).strip()
         if not any(texts) and not word and is_skipped:
             continue
         match = match_of(word or mapping.match)
@@ -218,9 +229,12 @@ def _note_doubtful(
 ) -> None:
     """Note, in `findings`, values that probably do not mean what the source's author intended.
 
-    For example NaN or `N/A`.
+    For example NaN or `N/A`. The expected answer of a multiple choice names one of its options.
     """
+    has_choices = bool(_value_of_role(record, mapping, "choices"))
     for role, column in mapping.columns.items():
+        if role == "expected" and has_choices:
+            continue
         value = _look_up_value(record, mapping, role)
         for part in value if isinstance(value, list | tuple) else (value,):
             if (doubt := _doubt_about(role, part)) is not None:
@@ -229,19 +243,15 @@ def _note_doubtful(
 
 def _doubt_about(role: str, value: Any) -> str | None:
     """Why a value of this role is doubtful; `None` if it is not."""
-    if _is_nan(value):
+    if is_nan(value):
         return f"the {role} is no number (NaN): it is read as missing"
     word = value.strip() if isinstance(value, str) else ""
     if word in _MISSING_VALUES:
         return f"the {role} is {word}, which programs write for a missing value: it is read as text"
     is_whole = isinstance(value, float) and value.is_integer()
-    if role.startswith("expected") and (is_whole or _WHOLE_WITH_POINT.fullmatch(word)):
+    if role.startswith("expected") and (is_whole or without_point(word) != word):
         return "the expected answer is a whole number with a point: without it no answer meets it"
     return None
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
 
 
 def messages_of(value: Any, place: Place, findings: Findings) -> tuple[Turn, ...]:
@@ -274,8 +284,8 @@ def _content(value: Any) -> str:
     if isinstance(value, list):
         if not all(isinstance(part, dict) and part.get("type") == "text" for part in value):
             raise UnusableRecord("a message holds more than text (images, audio, files)")
-        return "\n".join(_require_text(part.get("text"), "a message's text") for part in value)
-    return _require_text(value, "a message's content")
+        return "\n".join(require_text(part.get("text"), "a message's text") for part in value)
+    return require_text(value, "a message's content")
 
 
 def _turns(
@@ -285,58 +295,30 @@ def _turns(
     if isinstance(prompt, list):
         turns = messages_of(prompt, place, findings)
     else:
-        text = _text(prompt, "prompt")
+        text = text_of(prompt, "prompt")
         if not text.strip():
             raise UnusableRecord("the prompt is empty", role="prompt")
         turns = (Turn(role="user", content=text),)
-    system = _text(_value_of_role(record, mapping, "system"), "system")
+    system = text_of(_value_of_role(record, mapping, "system"), "system")
     return (Turn(role="system", content=system), *turns) if system.strip() else turns
-
-
-def _multiple_choice(
-    turns: tuple[Turn, ...],
-    options: Sequence[str],
-    record: Mapping[str, Any],
-    mapping: ColumnMap,
-) -> tuple[tuple[Turn, ...], Check]:
-    if len(options) > len(_LETTERS):
-        raise UnusableRecord("there are more choices than letters", role="choices")
-    answer = _value_of_role(record, mapping, "expected")
-    if isinstance(answer, list | tuple) and len(answer) == 1:
-        answer = answer[0]
-    if isinstance(answer, int) and not isinstance(answer, bool) and 0 <= answer < len(options):
-        letter = _LETTERS[answer]
-    elif isinstance(answer, str) and len(answer) == 1 and answer in _LETTERS[: len(options)]:
-        letter = answer
-    elif isinstance(answer, str) and options.count(answer) == 1:
-        letter = _LETTERS[options.index(answer)]
-    else:
-        message = (
-            "the expected answer is not the letter, the number from 0 or the text of one choice"
-        )
-        raise UnusableRecord(message, role="expected")
-    option_list = "\n".join(f"{_LETTERS[n]}) {text}" for n, text in enumerate(options))
-    question = f"{turns[-1].content}\n\n{option_list}\n\n{_CHOOSE}"
-    check = Check("regex", (_CHOSEN_LETTER.format(letter=letter),))
-    return (*turns[:-1], Turn(role="user", content=question)), check
 
 
 def _tags(
     record: Mapping[str, Any], mapping: ColumnMap, place: Place, findings: Findings
 ) -> tuple[str, ...]:
-    tags = _split_texts(_value_of_role(record, mapping, "tags"), "tags")
+    tags = split_texts(_value_of_role(record, mapping, "tags"), "tags")
     metadata = _value_of_role(record, mapping, "metadata")
     if isinstance(metadata, str) and metadata.strip():
-        metadata = _parse_json(metadata)
+        metadata = parse_json(metadata)
     for name, value in metadata.items() if isinstance(metadata, dict) else ():
-        for text in map(_plain_text, value if isinstance(value, list) else [value]):
+        for text in map(plain_text_of, value if isinstance(value, list) else [value]):
             tag = "" if text is None else f"{name}:{text}"
             if 0 < len(tag) <= _LONGEST_TAG:
                 tags.append(tag)
             elif value not in (None, "", [], {}):
                 at = place._replace(field=f"{mapping.columns['metadata']}.{str(name)[:60]}")
                 findings.note(at, "only short texts and numbers become tags")
-    severity = _text(_value_of_role(record, mapping, "severity"), "severity").strip()
+    severity = text_of(_value_of_role(record, mapping, "severity"), "severity").strip()
     if severity:
         tags.append(f"{TAG}{severity}"[:_LONGEST_TAG])
         if severity_named(severity) is None:
@@ -351,7 +333,7 @@ def _value_of_role(record: Mapping[str, Any], mapping: ColumnMap, role: str) -> 
     NaN is the data frames' mark of a missing value.
     """
     value = _look_up_value(record, mapping, role)
-    return None if _is_nan(value) else value
+    return None if is_nan(value) else value
 
 
 def _look_up_value(record: Mapping[str, Any], mapping: ColumnMap, role: str) -> Any:
@@ -364,71 +346,6 @@ def _look_up_value(record: Mapping[str, Any], mapping: ColumnMap, role: str) -> 
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
-
-
-def _choices(value: Any) -> list[str]:
-    return _split_texts(value, "choices")
-
-
-def _split_texts(value: Any, role: str) -> list[str]:
-    """The texts of a list, of a JSON list in a text, or of a text with commas.
-
-    Raises `UnusableRecord` if one is neither a text nor a finite number.
-    """
-    if isinstance(value, str):
-        if value.lstrip().startswith("["):
-            value = _parse_json(value)
-        else:
-            return [text.strip() for text in value.split(",") if text.strip()]
-    return _texts(value, role)
-
-
-def _texts(value: Any, role: str) -> list[str]:
-    if value is None:
-        return []
-    if isinstance(value, list | tuple):
-        return [text for part in value if (text := _text(part, role))]
-    text = _text(value, role)
-    return [text] if text else []
-
-
-def _text(value: Any, role: str) -> str:
-    if value is None:
-        return ""
-    text = _plain_text(value)
-    if text is None:
-        raise UnusableRecord(f"the {role} is neither a text nor a finite number", role=role)
-    if len(text) > MAX_TEXT:
-        raise UnusableRecord(f"the {role} is longer than {MAX_TEXT:,} characters", role=role)
-    return text
-
-
-def _plain_text(value: Any) -> str | None:
-    """A text, or a number as in JSON; `None` for anything else, NaN included."""
-    match value:
-        case str():
-            return value
-        case bool() | int():
-            return json.dumps(value)
-        case float() if math.isfinite(value):
-            return orjson.dumps(value).decode()
-        case Decimal() if value.is_finite():
-            return f"{value:f}"
-        case _:
-            return None
-
-
-def _require_text(value: Any, what: str) -> str:
-    if not isinstance(value, str):
-        raise UnusableRecord(f"{what} is no text")
-    return _text(value, what)
-
-
-def _parse_json(text: str) -> Any:
-    try:
-        return orjson.loads(text)
-    except ValueError:
-        raise UnusableRecord("a list or an object in a text is not JSON") from None
 
 
 def _list_names(names: Sequence[str]) -> str:

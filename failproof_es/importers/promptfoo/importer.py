@@ -28,7 +28,7 @@ from failproof_es.importers.promptfoo.tests import (
 )
 from failproof_es.importers.promptfoo.unused_names import UnusedNames
 from failproof_es.importers.protocol import Findings, ImportedCase, Options, Place
-from failproof_es.importers.records import MAX_TEXT, UnusableRecord
+from failproof_es.importers.record_values import MAX_TEXT, UnusableRecord
 from failproof_es.importers.source import Source
 from failproof_es.problems import InvalidInput, Problem
 

@@ -25,7 +25,7 @@ from failproof_es.importers.promptfoo.templates import (
 )
 from failproof_es.importers.promptfoo.tests import Test
 from failproof_es.importers.protocol import Findings
-from failproof_es.importers.records import UnusableRecord
+from failproof_es.importers.record_values import UnusableRecord
 
 MAX_TEMPLATES = MOST_VARIANTS // MAX_MODELS
 """The most templates: with the most models they make as many variants as a matrix may."""

@@ -23,7 +23,8 @@ from failproof_es.importers.promptfoo.documents import (
 from failproof_es.importers.promptfoo.templates import TemplateError, fill, paths_in
 from failproof_es.importers.promptfoo.unused_names import UnusedNames
 from failproof_es.importers.protocol import MOST_LISTED, Findings, Place
-from failproof_es.importers.records import MAX_TEXT, UnusableRecord, messages_of
+from failproof_es.importers.record_values import MAX_TEXT, UnusableRecord
+from failproof_es.importers.records import messages_of
 from failproof_es.importers.source import Source
 from failproof_es.problems import Problems
 
