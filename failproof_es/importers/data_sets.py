@@ -11,7 +11,7 @@ from failproof_es.dialects.kit.json_lines import Defect, parse_object
 from failproof_es.importers.arrow_rows import read_arrow, read_parquet
 from failproof_es.importers.protocol import Findings, ImportedCase, Options, Place
 from failproof_es.importers.record_values import UnusableRecord
-from failproof_es.importers.records import ColumnMap, case_of, mapping_of
+from failproof_es.importers.records import ColumnMap, case_of, mapping_of, option_for
 from failproof_es.importers.rows import SourceRows, read_csv, read_json, read_json_lines
 from failproof_es.importers.source import MAX_FILES, OutsideSource, Source
 from failproof_es.importers.tests_alone import tests_alone
@@ -74,7 +74,7 @@ class RecordImporter:
                 if name not in reported:
                     reported.add(name)
                     findings.note(Place(source.display_path(path), None, name), _NOT_MAPPED)
-            _add_remark(mapping, findings)
+            _add_remark(mapping, rows.names, findings)
             for place, record in rows.read(mapping.used(rows.names)):
                 number += 1
                 findings.read += 1
@@ -239,7 +239,7 @@ def _refuse_tests_of_promptfoo(path: Path, names: Sequence[str]) -> None:
             raise tests_alone(path, f": the column {name.strip()} has assertions")
 
 
-def _add_remark(mapping: ColumnMap, findings: Findings) -> None:
+def _add_remark(mapping: ColumnMap, names: Sequence[str], findings: Findings) -> None:
     match_column = mapping.columns.get("match")
     if "choices" in mapping.columns and "expected" in mapping.columns:
         remark = "choices are listed with letters, and the answer has to name one of them"
@@ -248,7 +248,8 @@ def _add_remark(mapping: ColumnMap, findings: Findings) -> None:
     elif "expected" in mapping.columns:
         remark = f"answers are compared with --match {mapping.match}"
     else:
-        remark = "no column holds the expected answer: any answer passes (--column expected=COLUMN)"
+        option = option_for("expected", mapping.unmapped(names))
+        remark = f"no column holds the expected answer: any answer passes ({option})"
     if remark not in findings.remarks:
         findings.remarks.append(remark)
 

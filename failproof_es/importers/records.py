@@ -114,11 +114,10 @@ def mapping_of(
         else:
             columns[role] = column
     if "prompt" not in columns and not problems.errors:
-        meant = next((name for name in names if known_name(name, ["prompt"], ())), "COLUMN")
         problems.error(
             "missing-option",
             "no column is chosen for the prompt",
-            remedy=f"--column prompt={meant}; there are: {_list_names(names)}",
+            remedy=f"{option_for('prompt', names)}; there are: {_list_names(names)}",
         )
     if options.match is not None and match_of(options.match) is None:
         problems.error(
@@ -128,6 +127,12 @@ def mapping_of(
         )
     problems.raise_errors()
     return ColumnMap(columns, options.match or match, blocking)
+
+
+def option_for(role: str, names: Sequence[str]) -> str:
+    """The option that chooses a role's column: of `names`, the first that may be meant."""
+    meant = next((name for name in names if known_name(name, [role], ())), "COLUMN")
+    return f"--column {role}={meant}"
 
 
 def case_of(

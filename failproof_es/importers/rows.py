@@ -98,7 +98,7 @@ def read_texts(source: Source, path: Path) -> SourceRows:
 
 
 def _read_heading(source: Source, path: Path) -> tuple[str, list[str]]:
-    """The path of a table as displayed, and the names of its columns.
+    """The path of a table as displayed, and the names of its columns without white space around.
 
     Raises `InvalidInput` if the table has no heading, too many columns, or one twice.
     """
@@ -108,7 +108,7 @@ def _read_heading(source: Source, path: Path) -> tuple[str, list[str]]:
     first = next(_csv_records(path, display_path), None)
     if first is None:
         raise table_error("empty-file", display_path, "is empty: it holds no heading")
-    line, names = first
+    line, names = first[0], [name.strip() for name in first[1]]
     if len(names) > MAX_COLUMNS:
         message = f"has more than {MAX_COLUMNS:,} columns"
         raise table_error("limit-exceeded", display_path, message, line)
@@ -225,18 +225,14 @@ def read_json(source: Source, path: Path) -> SourceRows:
     display_path = source.display_path(path)
     text = source.text(path)
     try:
-        documents = parse_object(f'{{"rows":{text}}}'.encode(), "file")["rows"]
+        document = parse_object(f'{{"rows":{text}}}'.encode(), "file")
     except Defect as defect:
         raise table_error(defect.code, display_path, defect.message, defect.line) from None
-    if not isinstance(documents, list) or not all(
-        isinstance(document, dict) for document in documents
-    ):
+    documents = document["rows"] if document.keys() == {"rows"} else None
+    if not isinstance(documents, list) or not all(isinstance(row, dict) for row in documents):
         raise table_error("wrong-type", display_path, "is not a JSON list of objects")
-    names = dict.fromkeys(name for document in documents for name in document)
-    rows = (
-        SourceRow(Place(display_path, None, f"[{n}]"), document)
-        for n, document in enumerate(documents)
-    )
+    names = dict.fromkeys(name for row in documents for name in row)
+    rows = (SourceRow(Place(display_path, None, f"[{n}]"), row) for n, row in enumerate(documents))
     return SourceRows(list(names), lambda _: rows)
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from failproof_es.problems import InvalidInput
+from tests.every import every
 from tests.unit.importers.reading import read
 
 COLUMNS = {"prompt": "q", "expected": "a"}
@@ -67,3 +69,33 @@ def test_numbers_of_json_lines_are_pointed_out_as_those_of_tables_are(tmp_path: 
     found = read("inspect", file)
     assert [case.checks[0].texts for case in found.cases] == [("3.0",), ("3",)]
     assert any("whole number with a point" in line for line in found.lost)
+
+
+def test_white_space_around_a_heading_names_no_other_column(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("prompt, expected \n?,a\n")
+    [case] = read("csv", tmp_path / "t.csv").cases
+    assert case.checks[0].texts == ("a",)
+
+
+@every(
+    ("heading", "option"),
+    [("Expected", "Expected"), ("note,Target", "Target"), ("note", "COLUMN"), ("input", "COLUMN")],
+)
+def test_a_column_that_may_hold_the_expected_answer_is_suggested(
+    tmp_path: Path, heading: str, option: str
+) -> None:
+    (tmp_path / "t.csv").write_text(f"prompt,{heading}\n?{',a' * len(heading.split(','))}\n")
+    found = read("csv", tmp_path / "t.csv")
+    assert [case.checks for case in found.cases] == [()]
+    assert found.findings.remarks == [
+        f"no column holds the expected answer: any answer passes (--column expected={option})"
+    ]
+
+
+@every(
+    "text", ['[{"input": "q"}], "x": 1', '[], "rows": [{"input": "q"}]', '{"input": "q"}', "[1]"]
+)
+def test_what_is_no_list_of_records_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "t.json").write_text(text)
+    with pytest.raises(InvalidInput):
+        read("inspect", tmp_path / "t.json")
