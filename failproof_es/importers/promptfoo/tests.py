@@ -25,7 +25,8 @@ from failproof_es.importers.source import Source
 MAX_COMBINATIONS = 100_000
 """The most combinations of the list variables of one test."""
 _KEYS = frozenset({"vars", "assert", "options", "description", "metadata", "prompts"})
-_OPTIONS = frozenset({"prefix", "suffix", "disableVarExpansion"})
+_NO_DEFAULTS = "disableDefaultAsserts"
+_OPTIONS = frozenset({"prefix", "suffix", "disableVarExpansion", _NO_DEFAULTS})
 _NO_COUNTERPART = {
     "threshold": "a threshold has no counterpart: all assertions of a case must hold",
     "provider": "a case is asked of every model of the configuration",
@@ -62,6 +63,8 @@ class Test:
     """Why the test cannot become a case."""
     transformed: bool = False
     """Whether code changes the answer before the assertions apply."""
+    inherited: int = 0
+    """How many of the assertions, the first ones, are the default test's."""
 
     @property
     def affixes(self) -> tuple[str, str]:
@@ -120,6 +123,7 @@ def read_default_test(source: Source, configuration: DocumentNode, findings: Fin
     definition = configuration.value.get("defaultTest")
     for document in reader.documents(configuration, ("defaultTest",), definition):
         reader.merge(default, document)
+    default.inherited = len(default.assertions)
     return default
 
 
@@ -188,13 +192,20 @@ class _TestReader:
                 yield self.test(base, document)
 
     def merge(self, test: Test, document: DocumentNode) -> None:
-        """Merge a test's document into `test`; its values override, its assertions are added."""
+        """Merge a test's document into `test`; its values override, its assertions are added.
+
+        An option of the document removes those of the default test.
+        """
         value, note = document.value, self.findings.note
         for key in value:
             if key not in _KEYS:
                 reason = _NO_COUNTERPART.get(key, "the key of a test is not known here")
                 note(document.place(str(key)), reason)
         test.variables.update(self._read_variables(test, document))
+        options = value.get("options")
+        if isinstance(options, dict) and options.get(_NO_DEFAULTS) is True:
+            del test.assertions[: test.inherited]
+            test.inherited = 0
         asserted = value.get("assert")
         for n, assertion in enumerate(asserted if isinstance(asserted, list) else []):
             if isinstance(assertion, dict) and assertion.get("type") == "assert-set":
@@ -206,7 +217,6 @@ class _TestReader:
             )
         if asserted is not None and not isinstance(asserted, list):
             note(document.place("assert"), "is not a list of assertions")
-        options = value.get("options")
         for key in options if isinstance(options, dict) else ():
             if key in _OPTIONS:
                 test.options[key] = options[key]
@@ -288,6 +298,7 @@ def _copy(test: Test, place: Place) -> Test:
         test.prompts,
         test.broken,
         test.transformed,
+        test.inherited,
     )
 
 
