@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from failproof_es.importers.promptfoo.expressions import python_expression
 from failproof_es.importers.protocol import Check
 
 _NOT = "not-"
@@ -97,6 +98,8 @@ def add_assertion(expected: TestExpectation, assertion: Any, fill: Callable[[str
         if name not in _READ_FIELDS or (name in _DROPPED and not unimportant):
             reason = _DROPPED.get(name, "the key of an assertion is not known here")
             expected.lost.append(LostPart(str(name)[:_LONGEST_NAME], reason))
+        # It may change what the assertion decides.
+        expected.undecided += name not in _READ_FIELDS | _DROPPED.keys()
 
 
 def _add_mapped(
@@ -120,7 +123,8 @@ def _add_mapped(
         case "starts-with":
             expected.checks.append(Check("begins", _require_one(texts), negated))
         case "regex":
-            expected.checks.append(Check("regex", _require_one(texts), negated))
+            expression = python_expression(_require_one(texts)[0])
+            expected.checks.append(Check("regex", (expression,), negated))
         case "contains-any" | "icontains-any":
             ignore_case = plain[0] == "i"
             expected.checks.append(Check("contains", _require_some(texts), negated, ignore_case))

@@ -27,7 +27,8 @@ _IGNORED_CASE_OF_ASCII = frozenset("\u0130\u0131\u017f\u212a")
 _READ_OTHERWISE = re.compile(r"\[[:\[]|\{(?!\d+(?:,\d*)?\}|,\d+\})|&&|\|\||--|~~")
 """Syntax that `regex` may read differently from `re`, once escaped characters are removed."""
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
-_FLAGS = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.UNICODE
+_ALPHABETS = re.ASCII | re.UNICODE
+_FLAGS = re.IGNORECASE | re.MULTILINE | re.DOTALL | _ALPHABETS
 _CATEGORIES = {
     "CATEGORY_DIGIT": "0-9",
     "CATEGORY_SPACE": r"\t-\r\x20",
@@ -110,7 +111,8 @@ class _Writer:
                 return f"(?:{'|'.join(self.sequence(branch, flags) for branch in argument[1])})"
             case "SUBPATTERN":
                 _, added, removed, inside = argument
-                return f"(?:{self.sequence(inside, self.checked((flags | added) & ~removed))})"
+                removed |= int(_ALPHABETS) if added & _ALPHABETS else 0
+                return f"(?:{self.sequence(inside, self.checked(flags & ~removed | added))})"
             case "MAX_REPEAT":
                 return self.repeat(argument, flags)
             case "MIN_REPEAT":
@@ -141,7 +143,7 @@ class _Writer:
             case "AT_END_STRING":
                 return r"\z"
             case "AT_BOUNDARY":
-                self.needs_ordinary_text = True
+                self.needs_ordinary_text |= not flags & re.ASCII
                 return r"\b"
         raise _NoTranslation
 
@@ -160,7 +162,7 @@ class _Writer:
                 case "RANGE":
                     parts.append(_range(argument[0], argument[1], ignores_case))
                 case "CATEGORY":
-                    self.needs_ordinary_text = True
+                    self.needs_ordinary_text |= not flags & re.ASCII
                     name = str(argument)
                     parts.append(_CATEGORIES.get(name) or _OTHER_CATEGORIES[name])
                 case _:

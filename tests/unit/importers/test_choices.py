@@ -43,6 +43,9 @@ def test_an_answer_is_a_letter_a_number_from_0_or_a_text(
     assert chosen(answer, choices) == letter
 
 
+NO_CHOICES: list[Any] = [None, "", 2, -1, "C", "AB", "b", 0.5, float("nan"), ["x", "y"], {}, "٠"]
+
+
 @every(
     ("answer", "choices", "reason"),
     [
@@ -53,7 +56,7 @@ def test_an_answer_is_a_letter_a_number_from_0_or_a_text(
               (2, [2, 4, 6]), ("1", "1,2"), ("A", ["B", "A"]), ("x", ["x", "x"]), (1.0, [2, 3, 1]),
           )),
         *((answer, ["x", "y"], "expected: the expected answer is not the letter")
-          for answer in (None, "", 2, -1, "C", "AB", "b", 0.5, float("nan"), ["x", "y"], {}, "٠")),
+          for answer in NO_CHOICES),
         ("A", ["x"] * 27, "choices: there are more choices than letters"),
     ],
 )  # fmt: skip

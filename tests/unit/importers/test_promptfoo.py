@@ -37,8 +37,8 @@ def asserting(folder: Path, assertion: str) -> ImportedSource:
         ("{type: contains-any, value: [a, b]}", Check("contains", ("a", "b"))),
         ("{type: icontains-any, value: 'a, b'}", Check("contains", ("a", "b"), ignore_case=True)),
         ("{type: starts-with, value: Yes}", Check("begins", ("Yes",))),
-        ("{type: regex, value: '\\d+'}", Check("regex", (r"\d+",))),
-        ("{type: not-regex, value: '\\d+'}", Check("regex", (r"\d+",), negated=True)),
+        ("{type: regex, value: '^\\d+$'}", Check("regex", (r"^[0-9]+\Z",))),
+        ("{type: not-regex, value: '\\d+'}", Check("regex", ("[0-9]+",), negated=True)),
         ("{type: is-json}", Check("json", ())),
         ("{type: not-is-json}", Check("json", (), negated=True)),
     ],
@@ -142,6 +142,7 @@ def test_what_a_model_grades_is_for_judges_and_people(tmp_path: Path) -> None:
         ("{type: contains-any, value: '\"a\" b'}", "does not end before a comma"),
         ("{type: contains, value: '{% if x %}'}", "logic or filters"),
         ("{type: contains, value: '{{env.HOME}}'}", "environment variable"),
+        ("{type: regex, value: '(?i)yes'}", "(: its regular expression means something else in"),
         ("{value: x}", "no `type`"),
         ("7", "no `type`"),
     ],
@@ -156,6 +157,8 @@ def test_a_test_of_which_no_assertion_maps_is_no_case(
 
 
 def test_a_case_that_passes_more_easily_here_says_so(tmp_path: Path) -> None:
+    found = asserting(tmp_path, "{type: equals, value: b, normalizeUnicode: true, weight: 2}")
+    assert [case.tags for case in found.cases] == [("partly-imported",)] and len(found.lost) == 2
     found = asserting(tmp_path, "{type: contains, value: b, weight: 2}, {type: cost}")
     [case] = found.cases
     assert case.tags == ("partly-imported",)

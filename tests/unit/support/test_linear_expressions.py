@@ -24,7 +24,8 @@ _ATOMS = st.one_of(
         r"\101", "é", "[é-ф]", "[]a]", "[^]a]", r"[\]\\-]", "[ -~]", "[^ -~]", "(?i:k)", "(?s:.)",
         "(?m:^)", "(?m:$)", "(?-i:a)", "[.]", "[$^]", r"\t", r"\.", "[+--]", r"[\x00-\x1f]", "[k]",
         "[^k]", r"[\D]", "(?i:[^K])", "(?i:[a-z])", "(?i:é)", "(?P<name>a)", "{", "}", "a{e}",
-        "[[:alpha:]]", "(?#x)", "(?:a|ab)",
+        "[[:alpha:]]", "(?#x)", "(?:a|ab)", r"(?a:\b)", r"(?a:\w)", r"(?a:[^\s\d])",
+        r"(?a:\d(?u:\w))", r"(?a:(?i:\wk))",
     ]),
 )  # fmt: skip
 _COUNTS = st.sampled_from(
@@ -79,6 +80,7 @@ def test_both_engines_find_the_same_spans(
         r'(?s)\{.*"a".*\}',
         "größe",
         "[^,]+,",
+        r"(?a:\b)Oslo",
     ],
 )
 def test_ordinary_expressions_are_matched_by_re2(pattern: str) -> None:
@@ -88,7 +90,7 @@ def test_ordinary_expressions_are_matched_by_re2(pattern: str) -> None:
 @pytest.mark.parametrize(
     "pattern",
     ["(?=a)b", r"(a)\1", "(?>a)b", "a++b", "a{1001}", "a*", "(?:a*)+b", "[[:alpha:]]",
-     "(?:a){e<=1}", "(?x) a", "(?a)a", r"\Bx", "(?i)\u212a", "\ud800"],
+     "(?:a){e<=1}", "(?x) a", r"\Bx", "(?i)\u212a", "\ud800"],
 )  # fmt: skip
 def test_what_the_engines_read_otherwise_is_left_to_regex(pattern: str) -> None:
     assert translate(pattern) is None
