@@ -141,13 +141,26 @@ def _probes_with_other_totals(
 
     `claims` are the report's own results; `hits` is the number of hits by probe and detector.
     """
+    totals = [claim for claim in map(object_of, claims) if claim.get("entry_type") == "eval"]
     return frozenset(
-        str(claim.get("probe"))
-        for claim in map(object_of, claims)
-        if claim.get("entry_type") == "eval"
-        and type(claim.get("fails")) is int
-        and claim["fails"] != hits.get((str(claim.get("probe")), str(claim.get("detector"))), 0)
+        probe
+        for claim in totals
+        if (fails := _fails(claim)) is not None
+        and fails != hits.get((probe := str(claim.get("probe")), _detector(claim)), 0)
     )
+
+
+def _fails(total: Json) -> int | None:
+    """The hits in a detector's total; older reports state the outputs without one, and all."""
+    fails, passed, outputs = (total.get(name) for name in ("fails", "passed", "total"))
+    if fails is None and isinstance(passed, int) and isinstance(outputs, int):
+        return outputs - passed
+    return fails if type(fails) is int else None
+
+
+def _detector(total: Json) -> str:
+    """The detector's name as in an attempt's results; older reports write a word before it."""
+    return str(total.get("detector")).removeprefix("detector.")
 
 
 def _answers(
@@ -186,9 +199,10 @@ def _answers_of_attempt(
         reason = f"the report's totals are not those of a score from {_HIT_FROM} on: no verdict"
         remainder.add("whether a detector has found something", reason, place)
     conversations = list_of(attempt.get("conversations"))
+    uuid = str(attempt.get("uuid"))
     case = Case(
         dialect="checks",
-        case_id=f"{probe} {attempt.get('seq')} {str(attempt.get('uuid'))[:8]}".strip(),
+        case_id=plain_text(f"{probe} {attempt.get('seq')} {uuid[:8]}".strip(), remainder, place),
         suite_id=probe,
         turns=turns,
         expectation={"checks": []},

@@ -63,6 +63,23 @@ def test_a_run_with_another_threshold_has_no_verdicts_of_ours() -> None:
     assert unmapped(run)["whether a detector has found something"] == 9
 
 
+def test_an_older_report_states_the_outputs_without_a_hit(tmp_path: Path) -> None:
+    scores = {"d.D": [0.6, 0.7], "e.E": [0.1, None]}
+    attempt = {
+        "entry_type": "attempt", "uuid": "u", "seq": 0, "status": 2, "probe_classname": "p.P",
+        "prompt": "?", "outputs": ["a", "b"], "detector_results": scores,
+    }  # fmt: skip
+    for passed, verdicts in ((0, [False, False]), (1, [None, None])):
+        totals = [
+            {"entry_type": "eval", "probe": "p.P", "detector": f"detector.{name}", **counts}
+            for name, counts in (
+                ("d.D", {"passed": passed, "total": 2}), ("e.E", {"passed": 1, "total": 1}),
+            )
+        ]  # fmt: skip
+        answers = all_of(read_garak_report(written(tmp_path, [attempt, *totals])))
+        assert [each.source_passed for each in answers] == verdicts
+
+
 def test_a_conversation_that_went_on_is_kept_whole_with_its_answer(tmp_path: Path) -> None:
     said = [("user", "as asked"), ("assistant", "first"), ("user", "and?"), ("assistant", "last")]
     turns = [{"role": role, "content": {"text": text}} for role, text in said]
