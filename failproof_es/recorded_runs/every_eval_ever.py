@@ -22,6 +22,7 @@ from failproof_es.recorded_runs.json_values import (
     list_of,
     object_of,
     text_of,
+    texts_of,
     to_json,
     unread,
 )
@@ -53,7 +54,8 @@ _READ_OF_DETAILS = frozenset({"format", "file_path", "hash_algorithm", "checksum
 _READ = frozenset(
     {
         *("schema_version", "evaluation_id", "model_id", "evaluation_name", "sample_id", "input"),
-        *("evaluation_result_id", "output", "messages", "evaluation", "token_usage", "error"),
+        *("evaluation_result_id", "output", "messages", "interactions", "evaluation"),
+        *("token_usage", "error"),
         *("performance", "metadata", "answer_attribution", "interaction_type"),
     }
 )
@@ -253,7 +255,8 @@ def _conversation(
     The messages are empty unless there are several. Unmapped parts are listed in `remainder`.
     """
     sample_input, output = object_of(sample.get("input")), object_of(sample.get("output"))
-    messages = [message for message in list_of(sample.get("messages")) if isinstance(message, dict)]
+    recorded = list_of(sample.get("messages")) or list_of(sample.get("interactions"))
+    messages = [message for message in recorded if isinstance(message, dict)]
     if object_of(sample.get("output")).get("reasoning_trace"):
         remainder.add("reasoning_trace", "only what was answered is graded here", place)
     question = (
@@ -261,9 +264,7 @@ def _conversation(
     )
     if not messages:
         answers: list[tuple[ImportedReply, ...]] = [
-            (ImportedReply(text=plain_text(text, remainder, place)),)
-            for text in list_of(output.get("raw"))
-            if isinstance(text, str)
+            (ImportedReply(text=text),) for text in texts_of(output.get("raw"), remainder, place)
         ]
         return (Turn(role="user", content=question),), answers, ()
     first = next(

@@ -156,6 +156,20 @@ def test_several_outputs_are_repetitions_and_a_conversation_is_one_answer(tmp_pa
     assert spoken.replies[0].tool_calls[0].name == "t" and len(spoken.messages) == 3
 
 
+def test_an_older_record_has_one_output_or_interactions(tmp_path: Path) -> None:
+    plain = sample(output={"raw": "Oslo"}, messages=None)
+    spoken = [
+        {"turn_idx": 0, "role": "user", "content": "Hello"},
+        {"turn_idx": 1, "role": "assistant", "content": "Hi"},
+    ]
+    talk = sample(sample_id="talk", output=None, messages=None, interactions=spoken)
+    answers = all_of(run := read_every_eval_ever(written(tmp_path, plain, talk)))
+    assert [[reply.text for reply in each.replies] for each in answers] == [["Oslo"], ["Hi"]]
+    assert answers[1].case.turns == (Turn(role="user", content="Hello"),)
+    assert not any(each.error for each in answers)
+    assert "`interactions` of a sample" not in unmapped(run)
+
+
 @pytest.mark.parametrize(
     "changed",
     [
