@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from typing import Any
 
 import orjson
 
-from failproof_es.recorded_runs.records import Remainder
+from failproof_es.recorded_runs.records import Remainder, without_surrogates
 
 MAX_DEPTH = 100
 _LARGEST = 2**63 - 1
 _LONGEST_MS = 1e15
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_HIGHEST_COST = 1e15
 
 
 def plain_text(text: str, remainder: Remainder, where: str) -> str:
@@ -25,10 +24,11 @@ def plain_text(text: str, remainder: Remainder, where: str) -> str:
 
     A change is listed in `remainder` with the place `where`.
     """
-    if _SURROGATE.search(text) is None:
-        return text
-    remainder.add("half a character (a lone surrogate)", "no text holds it: it is U+FFFD", where)
-    return _SURROGATE.sub("\ufffd", text)
+    plain = without_surrogates(text)
+    if plain != text:
+        what = "half a character (a lone surrogate)"
+        remainder.add(what, "no text holds it: it is U+FFFD", where)
+    return plain
 
 
 def plain_value(value: Any, remainder: Remainder, where: str, depth: int = 0) -> Any:
@@ -77,6 +77,13 @@ def digest_of(value: Any) -> str:
 def count_of(value: Any) -> int | None:
     """The value if it is a count of tokens, a 64-bit integer from 0; else `None`."""
     return value if type(value) is int and 0 <= value <= _LARGEST else None
+
+
+def cost_of(value: Any) -> str | None:
+    """The text of a cost, a finite number from 0; else `None`."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return str(value) if 0 <= value < _HIGHEST_COST else None
 
 
 def milliseconds_of(value: Any, unit_ms: int = 1) -> float | None:

@@ -22,10 +22,51 @@ from failproof_es.importers.promptfoo.documents import is_reference
 from failproof_es.importers.promptfoo.templates import fill
 from failproof_es.importers.protocol import as_reply_checks
 from failproof_es.recorded_runs.json_values import Json, list_of, object_of
+from failproof_es.recorded_runs.plain import digest_of, plain_value
 from failproof_es.recorded_runs.records import Remainder
 
 _VALUE = "renderedAssertionValue"
+_AGGREGATE = "Aggregate score"
+"""The beginning of promptfoo's reason for a verdict by a threshold of the test."""
 _NOT_READ = "its value is in a file that is not read"
+
+
+def tests_of(rows: list[Any]) -> list[Json]:
+    """The test of each row.
+
+    A row of version 2 has none: its assertions are recorded with their verdicts. A row with an
+    error has no verdicts: its assertions are those of the first row that asks the same.
+    """
+    known: dict[str, Json] = {}
+    tests = []
+    for row in map(object_of, rows):
+        if "testCase" in row:
+            tests.append(object_of(row["testCase"]))
+            continue
+        test = _graded_test(row)
+        if test:
+            known.setdefault(_asked(row), test)
+        tests.append(test)
+    return [test or known.get(_asked(row), {}) for test, row in zip(tests, rows, strict=True)]
+
+
+def _graded_test(row: Json) -> Json:
+    """The test of a row of version 2, as far as its verdicts show it; empty without verdicts."""
+    grading = object_of(row.get("gradingResult"))
+    components = list_of(grading.get("componentResults"))
+    if not components:
+        return {}
+    reason = grading.get("reason")
+    is_aggregate = isinstance(reason, str) and reason.startswith(_AGGREGATE)
+    return {
+        "assert": [object_of(component).get("assertion") for component in components],
+        **({"threshold": "of the score"} if is_aggregate else {}),
+    }
+
+
+def _asked(row: Any) -> str:
+    question = {name: object_of(row).get(name) for name in ("prompt", "vars")}
+    return digest_of(plain_value(question, Remainder(), ""))
 
 
 def is_transformed(test: Json) -> bool:
@@ -70,7 +111,8 @@ def checks_of(test: Json, row: Json, remainder: Remainder, place: str) -> list[d
         remainder.add(f"`{name}` of a test", why, place)
     left_out = expected.undecided or expected.criteria or expected.refused or is_refusal
     decides = not (left_out or problem or other_rules or is_transformed(test))
-    return as_reply_checks(expected.checks) if decides else []
+    checks = as_reply_checks(expected.checks) if decides else []
+    return [plain_value(check, remainder, place) for check in checks]
 
 
 def _other_rules(test: Json) -> dict[str, str]:

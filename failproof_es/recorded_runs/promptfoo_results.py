@@ -1,8 +1,8 @@
 """Reads results of promptfoo: `promptfoo eval -o results.json`, or `promptfoo export eval`.
 
-Supports version 3 of promptfoo's format, and the older one, whose table of results has the same
-rows. A case is a rendered prompt with the assertions of its test; a provider is a model. Assertions
-that a program decides are evaluated again here.
+Supports version 3 of promptfoo's format, and version 2, whose rows name no test. A case is a
+rendered prompt with the assertions of its test; a provider is a model. Assertions that a program
+decides are evaluated again here.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ from failproof_es.recorded_runs.json_values import (
     unread,
 )
 from failproof_es.recorded_runs.plain import (
+    cost_of,
     count_of,
     digest_of,
     milliseconds_of,
     plain_text,
     plain_value,
 )
-from failproof_es.recorded_runs.promptfoo_assertions import checks_of, is_transformed
+from failproof_es.recorded_runs.promptfoo_assertions import checks_of, is_transformed, tests_of
 from failproof_es.recorded_runs.records import (
     NO_PLACE,
     SOURCE_ERROR,
@@ -48,6 +49,7 @@ KIND = "promptfoo-results"
 _ERROR = 2
 """The `failureReason` of an error, as opposed to a failed assertion."""
 _ROLES = ("system", "user", "assistant")
+_KEY_CHARACTERS = 8
 _NOT_KEPT = {
     "config": "what was asked is kept with each case; a configuration may hold keys",
     "runtimeOptions": "it says how promptfoo ran",
@@ -56,7 +58,7 @@ _NOT_KEPT = {
 }
 _READ: Mapping[str, frozenset[str]] = {
     "file": frozenset({"results", "metadata", *_NOT_KEPT}),
-    "results": frozenset({"results", "prompts", "stats", "timestamp", "version"}),
+    "results": frozenset({"results", "prompts", "stats", "table", "timestamp", "version"}),
     "result": frozenset(
         {
             *("id", "cost", "error", "failureReason", "gradingResult", "latencyMs", "metadata"),
@@ -145,25 +147,32 @@ def _earlier_twins(summary: Json, remainder: Remainder) -> Mapping[int, int]:
 def _answers(
     rows: list[Any], suite: str, columns: Mapping[int, int], remainder: Remainder
 ) -> Iterator[RecordedAnswer]:
+    """Yield the answers by the numbers of their tests: promptfoo writes results as they come."""
     numbers: dict[str, int] = {}
-    for at, row in enumerate(rows):
-        place = f"results.results[{at}]"
+    tests = tests_of(rows)
+    for at in sorted(range(len(rows)), key=lambda at: _order(rows[at])):
+        row, place = rows[at], f"results.results[{at}]"
         if not isinstance(row, dict):
             remainder.add("a result that is no object", "nothing can be read of it", place)
             continue
         before = columns.get(count_of(row.get("promptIdx")) or 0, 0)
-        yield _answer(row, suite, before, numbers, place, remainder)
+        yield _answer(row, tests[at], suite, before, numbers, place, remainder)
+
+
+def _order(row: Any) -> tuple[bool, int]:
+    number = count_of(object_of(row).get("testIdx"))
+    return number is None, number or 0
 
 
 def _answer(
     row: Json,
+    test: Json,
     suite: str,
     before: int,
     numbers: dict[str, int],
     place: str,
     remainder: Remainder,
 ) -> RecordedAnswer:
-    test = object_of(row.get("testCase"))
     response = object_of(row.get("response"))
     for what, record in (("result", row), ("response", response), ("test", test)):
         _list_others(what, record, remainder, place)
@@ -185,7 +194,6 @@ def _answer(
         if value not in (None, {}, [])
     }
     passed = row.get("success")
-    cost = row.get("cost")
     return RecordedAnswer(
         case=_case(row, test, suite, numbers, place, remainder),
         model=_model_name(row.get("provider"), before, remainder, place),
@@ -197,7 +205,7 @@ def _answer(
         source_scores=plain_value(scores, remainder, place),
         source_metadata=plain_value(object_of(row.get("metadata")), remainder, place),
         source_passed=passed if isinstance(passed, bool) and error is None else None,
-        source_cost_usd=str(cost) if type(cost) in (int, float) else None,
+        source_cost_usd=cost_of(row.get("cost")),
         error=error,
     )
 
@@ -205,7 +213,6 @@ def _answer(
 def _case(
     row: Json, test: Json, suite: str, numbers: dict[str, int], place: str, remainder: Remainder
 ) -> Case:
-    prompt = count_of(row.get("promptIdx"))
     turns = _turns(object_of(row.get("prompt")).get("raw"), remainder, place)
     described = text_of(test.get("description"), remainder, place)
     label = text_of(object_of(row.get("prompt")).get("label"), remainder, place)
@@ -217,14 +224,11 @@ def _case(
     }
     present = {name: value for name, value in fields.items() if value is not None}
     document = plain_value(present, remainder, place)
-    number = _first_test_number(row, test, document, numbers)
-    case_name = place if number is None else f"test {number}"
+    case_name = f"test {_test_key(row, test, document, numbers)}"
     case_name = f"{described}, {case_name}" if described else case_name
-    id_of_prompt = text_of(row.get("promptId"), remainder, place)
-    prompt_key = id_of_prompt[:8] if id_of_prompt else str(prompt)
     return Case(
         dialect="checks",
-        case_id=f"{case_name}, prompt {prompt_key}",
+        case_id=f"{case_name}, prompt {_prompt_key(row, turns, remainder, place)}",
         suite_id=suite,
         turns=turns,
         expectation={"checks": checks_of(test, row, remainder, place)},
@@ -232,20 +236,26 @@ def _case(
     )
 
 
-def _first_test_number(
-    row: Json, test: Json, document: Json, numbers: dict[str, int]
-) -> int | None:
-    """The number of the first test with the same content; `None` for a test without a number.
+def _test_key(row: Json, test: Json, document: Json, numbers: dict[str, int]) -> int | str:
+    """The number of the first test with the same content; without numbers, a part of its digest.
 
     promptfoo counts a repetition (`--repeat`) as a further test. `numbers`, which is updated, is
     the first number by the digest of the content.
     """
-    number = count_of(row.get("testIdx"))
-    if number is None:
-        return None
     rest = {name: test.get(name) for name in ("options", "threshold", "metadata")}
-    same = {**document, "prompt": None, "rest": plain_value(rest, Remainder(), "")}
-    return numbers.setdefault(digest_of(same), number)
+    same = digest_of({**document, "prompt": None, "rest": plain_value(rest, Remainder(), "")})
+    number = count_of(row.get("testIdx"))
+    return same[:_KEY_CHARACTERS] if number is None else numbers.setdefault(same, number)
+
+
+def _prompt_key(row: Json, turns: tuple[Turn, ...], remainder: Remainder, place: str) -> str:
+    """The beginning of a prompt's id, its number, or a part of the digest of what it asks."""
+    prompt_id = text_of(row.get("promptId"), remainder, place)
+    number = count_of(row.get("promptIdx"))
+    if prompt_id is None and number is not None:
+        return str(number)
+    asked = prompt_id or digest_of([[turn.role, turn.content] for turn in turns])
+    return asked[:_KEY_CHARACTERS]
 
 
 def _turns(raw: Any, remainder: Remainder, place: str) -> tuple[Turn, ...]:

@@ -6,6 +6,7 @@ be read, and lists the parts of the source that are not imported in a `Remainder
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,12 @@ NO_PLACE = "an imported answer has no place for it"
 """The default reason why a field of a source is not imported."""
 SOURCE_ERROR = "source_error"
 """The kind of error of an answer that is an error in the source."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def without_surrogates(text: str) -> str:
+    """The text with U+FFFD for each lone surrogate, which UTF-8 cannot encode."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
 @dataclass(slots=True)
@@ -41,6 +48,7 @@ class Remainder:
 
         `where` is the first place. Beyond `MOST_KINDS` kinds only the number of parts is kept.
         """
+        what, why, where = map(without_surrogates, (what, why, where))
         what, why, where = shortened(what, LONGEST), shortened(why, LONGEST), where[:LONGEST]
         if len(self._unmapped) >= MOST_KINDS and (what, why) not in self._unmapped:
             what, why = "other parts", f"more than {MOST_KINDS} kinds do not map"

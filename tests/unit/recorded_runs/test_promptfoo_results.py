@@ -13,6 +13,7 @@ from failproof_es.core.case import Turn
 from failproof_es.dialects.reply_checks import ReplyCheck, met
 from failproof_es.problems import InvalidInput
 from failproof_es.recorded_runs.promptfoo_results import read_promptfoo_results
+from failproof_es.recorded_runs.records import RecordedAnswer
 from tests.unit.recorded_runs.reading import FILES, all_of, unmapped
 
 RESULTS = FILES / "promptfoo_results.json"
@@ -106,6 +107,66 @@ def test_a_value_that_promptfoo_does_not_tell_is_filled_in_or_none(tmp_path: Pat
         path = rewritten(tmp_path, testCase={"assert": asserted}, **row)
         [answer] = all_of(read_promptfoo_results(path))
         assert answer.case.expectation == {"checks": checks}, value
+
+
+def changed_rows(tmp_path: Path, rows: list[Any], **summary: Any) -> list[RecordedAnswer]:
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps({"results": {"results": rows, **summary}}))
+    return all_of(read_promptfoo_results(path))
+
+
+def test_a_repetition_has_its_tests_smallest_number_in_any_order(tmp_path: Path) -> None:
+    """promptfoo writes the results as they come."""
+    rows = [
+        {"testIdx": number, "promptIdx": 0, "provider": "m", "prompt": {"raw": "Q"},
+         "vars": {"a": number % 2}, "testCase": {}, "response": {"output": f"reply {number}"}}
+        for number in range(4)
+    ]  # fmt: skip
+    for order in (rows, rows[::-1], [*rows[2:], *rows[:2]]):
+        answers = changed_rows(tmp_path, order)
+        assert [each.replies[0].text for each in answers] == [f"reply {n}" for n in range(4)]
+        assert [each.case.case_id for each in answers] == [
+            f"test {number}, prompt 0" for number in (0, 1, 0, 1)
+        ]
+
+
+def test_rows_of_version_2_are_cases_by_what_they_ask_with_their_graded_assertions(
+    tmp_path: Path,
+) -> None:
+    def row(provider: str, country: str, **fields: Any) -> dict[str, Any]:
+        component = {"pass": True, "assertion": {"type": "contains", "value": "{{city}}"}}
+        return {
+            "provider": {"id": provider}, "prompt": {"raw": f"Of {country}?", "label": "p"},
+            "vars": {"country": country, "city": "Paris"}, "response": {"output": "Paris"},
+            "gradingResult": {"pass": True, "componentResults": [component]}, **fields,
+        }  # fmt: skip
+
+    failed: Any = {"response": None, "gradingResult": None, "error": "timed out"}
+    rows = [row("a", "France"), row("b", "France"), row("a", "Chile"), row("b", "Chile", **failed)]
+    answers = changed_rows(tmp_path, rows, version=2, table={"head": {}})
+    ids = [each.case.case_id for each in answers]
+    assert ids[0] == ids[1] != ids[2] == ids[3] and "None" not in ids[0]
+    assert len({each.case.digest() for each in answers}) == 2
+    assert [each.case.expectation["checks"] for each in answers] == [
+        [{"kind": "contains", "values": ["Paris"]}]
+    ] * 4
+    assert [each.error is not None for each in answers] == [False, False, False, True]
+    assert [each.case for each in changed_rows(tmp_path, rows[::-1])] == [
+        each.case for each in reversed(answers)
+    ]
+    by_score = {"reason": "Aggregate score 0.67 ≥ 0.5 threshold"}
+    for grading in (by_score, {"componentResults": [{"assertion": None}, {}]}):
+        changed = rows[0]["gradingResult"] | grading
+        [answer] = changed_rows(tmp_path, [{**rows[0], "gradingResult": changed}])
+        assert answer.case.expectation == {"checks": []}
+
+
+def test_an_unknown_key_of_an_assertion_leaves_no_check(tmp_path: Path) -> None:
+    asserted = {"type": "equals", "value": "a", "normalizeUnicode": True}
+    path = rewritten(tmp_path, testCase={"assert": [asserted]})
+    [answer] = all_of(run := read_promptfoo_results(path))
+    assert answer.case.expectation == {"checks": []}
+    assert unmapped(run)["an assertion's normalizeUnicode"] == 1
 
 
 def rewritten(tmp_path: Path, **changed: Any) -> Path:
