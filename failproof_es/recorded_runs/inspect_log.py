@@ -17,7 +17,7 @@ from failproof_es.events import ImportedError, ImportedReply, SourceFile, ToolCa
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.recorded_runs.inspect_process import Lines, read_lines
 from failproof_es.recorded_runs.inspect_remainder import PlannedSamples, list_header, list_sample
-from failproof_es.recorded_runs.inspect_scorers import checks_of, passed_by
+from failproof_es.recorded_runs.inspect_scorers import checks_of, passed_by, scorers_of
 from failproof_es.recorded_runs.json_values import (
     Json,
     list_of,
@@ -27,6 +27,7 @@ from failproof_es.recorded_runs.json_values import (
     to_json,
 )
 from failproof_es.recorded_runs.plain import (
+    cost_of,
     count_of,
     digest_of,
     milliseconds_of,
@@ -76,7 +77,7 @@ def run_of(path: Path, lines: Lines, files: tuple[SourceFile, ...]) -> ForeignRu
         "eval.model_generate_config",
     )
     task = text_of(spec.get("task"), remainder, "eval.task") or path.stem
-    mapped = checks_of(spec.get("scorers"), remainder)
+    mapped = checks_of(scorers_of(header), remainder)
     roles = _other_roles(spec, model)
     planned = PlannedSamples(header)
     answer = partial(_answer, task, model, roles, mapped, planned, remainder)
@@ -188,7 +189,11 @@ def _split_conversation(
         for at, message in enumerate(messages)
         if message.get("role") == "assistant" and message.get("source") == "generate"
     ]
-    assistants = [at for at, message in enumerate(messages) if message.get("role") == "assistant"]
+    assistants = [  # of older logs, which name no source
+        at
+        for at, message in enumerate(messages)
+        if message.get("role") == "assistant" and message.get("source") != "input"
+    ]
     first = generated[0] if generated else assistants[-1] if assistants else len(messages)
     question = messages[:first] if messages else _input_messages(sample.get("input"))
     turns = []
@@ -252,7 +257,7 @@ def _replies(
         last = ImportedReply(
             text=_read_text(message.get("content"), remainder, place),
             tool_calls=_tool_calls(message.get("tool_calls"), remainder, place),
-            finish_reason=_finish_word(choice.get("stop_reason")),
+            finish_reason=text_of(_finish_word(choice.get("stop_reason")), remainder, place),
         )
         if replies and (replies[-1].text, replies[-1].tool_calls) == (last.text, last.tool_calls):
             replies.pop()
@@ -340,7 +345,7 @@ def _usage_and_cost(
         cache_write_tokens=wrote,
         reasoning_tokens=count_of(used.get("reasoning_tokens")),
     )
-    return usage, None if cost is None else str(cost)
+    return usage, cost_of(cost)
 
 
 def _subtract_counts(whole: Any, parts: list[Any]) -> int | None:

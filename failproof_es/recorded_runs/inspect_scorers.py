@@ -14,6 +14,19 @@ Checks = Callable[[Sequence[str]], list[dict[str, Any]]]
 """A function from a case's targets to its checks."""
 
 
+def scorers_of(header: Mapping[str, Any]) -> list[Any]:
+    """The scorers of a log; those of an older log, which names them with its results only."""
+    scorers = list_of(object_of(header.get("eval")).get("scorers"))
+    if scorers:
+        return scorers
+    scores = map(object_of, list_of(object_of(header.get("results")).get("scores")))
+    by_result = [
+        {"name": score.get("scorer") or score.get("name"), "options": score.get("params")}
+        for score in scores
+    ]
+    return [scorer for at, scorer in enumerate(by_result) if scorer not in by_result[:at]]
+
+
 def checks_of(scorers: Any, remainder: Remainder) -> Checks:
     """A function from a case's targets to its checks.
 

@@ -16,9 +16,9 @@ import pytest
 
 from failproof_es.core.case import Turn
 from failproof_es.recorded_runs.inspect_process import PYTHON
-from failproof_es.recorded_runs.inspect_scorers import checks_of, passed_by
+from failproof_es.recorded_runs.inspect_scorers import checks_of, passed_by, scorers_of
 from failproof_es.recorded_runs.kinds import READERS
-from failproof_es.recorded_runs.plain import milliseconds_of
+from failproof_es.recorded_runs.plain import cost_of, milliseconds_of
 from failproof_es.recorded_runs.records import Remainder
 from tests.every import every
 from tests.unit.recorded_runs.reading import FILES, all_of, inspect_lines, inspect_run, unmapped
@@ -111,6 +111,22 @@ def test_only_scorers_that_decide_alike_become_checks(scorer: Any, kind: str | N
     assert bool(remainder.all()) == (kind is None)
 
 
+def test_the_scorers_of_an_older_log_stand_with_its_results() -> None:
+    scores = [
+        {"name": "match1", "scorer": "match", "params": {"location": "any"}, "reducer": reducer}
+        for reducer in ("mean", "mode")
+    ]
+    header = {"eval": {"scorers": None}, "results": {"scores": [*scores, {"name": "includes"}, 7]}}
+    found = scorers_of(header)
+    assert found[:2] == [
+        {"name": "match", "options": {"location": "any"}}, {"name": "includes", "options": None},
+    ]  # fmt: skip
+    kinds = [check["kind"] for check in checks_of(found[:2], Remainder())(["x"])]
+    assert kinds == ["contains", "contains"]
+    named = {"eval": {"scorers": [{"name": "own"}]}, "results": header["results"]}
+    assert scorers_of(named) == [{"name": "own"}] and scorers_of({}) == []
+
+
 def test_a_target_of_nothing_is_no_check() -> None:
     assert checks_of([{"name": "includes"}], Remainder())([""]) == []
     assert checks_of([{"name": "includes"}], Remainder())([]) == []
@@ -162,6 +178,11 @@ def test_what_is_no_duration_is_no_latency(value: Any) -> None:
     assert milliseconds_of(value) is None and milliseconds_of(value, unit_ms=1000) is None
 
 
+@every("value", [None, True, "1", -1, 10**400, float("inf"), float("nan")])
+def test_what_is_no_cost_is_none(value: Any) -> None:
+    assert cost_of(value) is None and cost_of(0.5) == "0.5"
+
+
 def test_a_latency_is_in_milliseconds() -> None:
     assert (milliseconds_of(2), milliseconds_of(0.5, unit_ms=1000)) == (2.0, 500.0)
 
@@ -187,6 +208,25 @@ def test_a_sample_of_wrong_types_is_an_answer_or_an_error_of_the_source(sample: 
     [answer] = all_of(inspect_run([header, {"sample": sample}, {"end": 1}]))
     assert answer.replies or answer.error is not None
     assert answer.case.turns
+
+
+@every(
+    ("spoken", "replies"),
+    [
+        ([], []),
+        ([{"role": "assistant", "content": "2", "source": "generate"}], ["2"]),
+        ([{"role": "assistant", "content": "2"}], ["2"]),  # older logs name no source
+    ],
+)
+def test_an_example_in_the_input_is_no_reply(spoken: list[Any], replies: list[str]) -> None:
+    asked = [("user", "2+2?"), ("assistant", "4"), ("user", "1+1?")]
+    examples = [{"role": role, "content": text, "source": "input"} for role, text in asked]
+    sample = {"id": 1, "input": examples, "messages": examples + spoken, "output": {"choices": []}}
+    header = inspect_lines("capitals")[0]
+    [answer] = all_of(inspect_run([header, {"sample": sample}, {"end": 1}]))
+    assert [turn.content for turn in answer.case.turns] == [text for _, text in asked]
+    assert [reply.text for reply in answer.replies] == replies
+    assert (answer.error is None) == bool(replies)
 
 
 def test_an_id_that_stands_twice_is_one_more_repetition_and_said() -> None:
