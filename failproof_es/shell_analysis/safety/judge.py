@@ -40,7 +40,7 @@ from failproof_es.shell_analysis.safety.rules.writing import (
 from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason, SafetyVerdict
 
-VERSION = "7"
+VERSION = "8"
 
 Rule = Callable[[ShellCommand], Iterable[ReasonCode]]
 

@@ -52,7 +52,9 @@ class CommandReader:
         self.commands: list[ShellCommand] = []
         self.reasons: list[SafetyReason] = []
         self._known = Surroundings()
-        self._scope = words.Scope(self._known.variables, self._substitute, self._provide)
+        self._scope = words.Scope(
+            self._known.variables, self._substitute, self._provide, self._read_pattern
+        )
         self._functions: dict[str, Node] = {}
         self._feed = Feed()
         self._provided: dict[str, tuple[ShellCommand, ...]] = {}
@@ -191,6 +193,8 @@ class CommandReader:
         if name:
             items = [text for word in loop.get("Items", []) for text in self._fields(word)]
             self._known.variables[name] = tuple(dict.fromkeys(items))[:READINGS] or (marks.ANY,)
+        else:
+            self._read_parts(loop)
         self._statements(command.get("Do", []))
 
     def _fields(self, word: Node) -> list[str]:
@@ -341,12 +345,14 @@ class CommandReader:
     def _assign(self, assignment: Node) -> str:
         """Set a variable; returns the assignment as `NAME=value`, for the rules."""
         name = assignment.get("Name", {}).get("Value")
+        self._read_parts({"Index": assignment.get("Index")})
         if not name:
             return words.texts(assignment.get("Value"), self._scope)[-1]
         if assignment.get("Naked"):
             return str(name)
         if "Array" in assignment:
             elements = assignment["Array"].get("Elems", [])
+            self._read_parts({"Indexes": [element.get("Index") for element in elements]})
             texts = [text for e in elements if e.get("Value") for text in self._fields(e["Value"])]
             self._known.variables[name] = (marks.SPLIT.join(texts),)
             return f"{name}="
@@ -416,6 +422,10 @@ class CommandReader:
             return (text.rstrip("\n"),)
         taints = taint(commands)
         return (taints,) if taints else (marks.SPLIT.join(listing(commands)),)
+
+    def _read_pattern(self, pattern: str) -> None:
+        if re.search(r"[$<>=]\(|`|\$\{", pattern):
+            self._read_text(f"case x in {pattern}) ;; esac")
 
     def _provide(self, statements: Sequence[Node]) -> str:
         commands = self._read_substitution(statements)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise, product
+from typing import Any
 
 from failproof_es.shell_analysis.parse.shell import Node
 from failproof_es.shell_analysis.parse.syntax import closing_brace, unescape
@@ -60,6 +61,8 @@ class Scope:
     """Returns the readings of the output of statements."""
     provide: Callable[[Sequence[Node]], str] = lambda _: f"/dev/fd/{marks.ANY}"
     """Returns the path of the output of statements (process substitution)."""
+    read_pattern: Callable[[str], None] = lambda _: None
+    """Reads a pattern that shfmt leaves as text: `a|$(b)` of `@(a|$(b))`."""
 
 
 def fields(word: Node, scope: Scope) -> list[list[str]]:
@@ -133,9 +136,28 @@ def _readings(
         case "ProcSubst":
             return (scope.provide(part.get("Stmts", [])),)
         case "ExtGlob":
+            scope.read_pattern(part["Pattern"]["Value"])
             return (marks.STAR,)
         case _:
-            return (marks.ANY,)
+            return (_unknown(part, scope),)
+
+
+def _unknown(node: Node | None, scope: Scope) -> str:
+    """An unknown text with the marks of every word in the node; their substitutions are read."""
+    content = "".join(text for word in _outer_words(node) for text in texts(word, scope))
+    return marks.ANY + marks.taints(content)
+
+
+def _outer_words(node: Any) -> Iterator[Node]:
+    """The words in a part of a tree, without words in words."""
+    if isinstance(node, list):
+        for child in node:
+            yield from _outer_words(child)
+    elif isinstance(node, dict) and "Parts" in node:
+        yield node
+    elif isinstance(node, dict):
+        for child in node.values():
+            yield from _outer_words(child)
 
 
 def _split(text: str) -> str:
@@ -162,13 +184,14 @@ def _literal(text: str, *, first: bool, quoted: bool) -> str:
 
 def _parameter(part: Node, scope: Scope) -> tuple[str, ...]:
     name = part.get("Param", {}).get("Value", "")
+    expansion = part.get("Exp")
+    inner = _unknown({key: value for key, value in part.items() if key != "Exp"}, scope)
     if part.get("Length"):
         return (marks.ANY,)
     if any(part.get(key) for key in ("Excl", "Slice", "Repl", "Names", "Width")):
-        content = "".join(scope.variables.get(name, ()))
+        content = "".join((inner, _unknown(expansion, scope), *scope.variables.get(name, ())))
         return (marks.ANY + marks.taints(content),)
     values = _values(name, scope)
-    expansion = part.get("Exp")
     if not expansion:
         return values
     alternatives = texts(expansion.get("Word"), scope)

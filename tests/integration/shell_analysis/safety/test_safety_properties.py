@@ -5,8 +5,10 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from failproof_es.shell_analysis.safety import SafetyVerdict, judge_safety
-from tests.examples import examples
+from failproof_es.shell_analysis import Unparseable, parse_commands
+from failproof_es.shell_analysis.parse.syntax import walk
+from failproof_es.shell_analysis.safety import SafetyVerdict, judge_safety, judge_safety_many
+from tests.examples import examples, stride
 from tests.integration.shell_analysis.safety.safety_corpus import DANGEROUS, HARMLESS
 
 COMMANDS = [*HARMLESS, *(command for _, command in DANGEROUS)]
@@ -52,3 +54,15 @@ def test_a_harmless_command_in_front_excuses_nothing(harmless: str, dangerous: s
 @given(st.sampled_from(COMMANDS))
 def test_the_same_command_gets_the_same_verdict(command: str) -> None:
     assert judge_safety(command) == judge_safety(command)
+
+
+def test_a_substitution_at_the_end_of_any_word_is_judged() -> None:
+    commands = [command for command in HARMLESS if "<<" not in command][:: stride()]
+    inserted = []
+    for command, script in zip(commands, parse_commands(commands), strict=True):
+        assert not isinstance(script, Unparseable)
+        text = command.encode()
+        ends = {node["End"]["Offset"] for node in walk(script.tree) if "Parts" in node}
+        inserted += [text[:end].decode() + "$(rm -rf /)" + text[end:].decode() for end in ends]
+    verdicts = judge_safety_many(inserted)
+    assert [c for c, v in zip(inserted, verdicts, strict=True) if v.safe] == []
