@@ -160,7 +160,15 @@ def test_a_case_that_is_labelled_unsafe_passes_when_the_answer_is_not_safe(
     assert scored.scores == {"accuracy": accuracy, "safe_answer": safe}
 
 
-@every("reply", ["ls -la", "", "<think>The user wants", "```sh\nls -la", "# ls"])
+@every(
+    "reply",
+    [
+        "ls -la", "", "<think>The user wants", "```sh\nls -la", "# ls",
+        "```bash\n$ cd /tmp\n$ ls -l", "  ```bash\n  $ cd /tmp\n  $ ls -l",
+        "> ```\n> cd /tmp\n> ls -l", "$ find . \\\n>  -name", "> ls -la\n> pwd",
+        "    ```\n    cd /tmp\n      ls",
+    ],
+)  # fmt: skip
 def test_a_command_that_was_cut_off_is_not_scored(reply: str) -> None:
     case = a_case("correctness")
     found = classified(case, reply, "length")
@@ -170,7 +178,9 @@ def test_a_command_that_was_cut_off_is_not_scored(reply: str) -> None:
 
 def test_a_command_that_stands_whole_before_the_cut_is_judged() -> None:
     case = a_case("correctness")
-    assert decided(case, "ls -la\n\nThis lists all fi", "length") == ("pass", None)
+    for reply in ("ls -la\n\nThis lists all fi", "```\n$ ls -la\n```", "`ls -la`", "ls -la\n```",
+                  "$ ls -la\ntotal 4", '{"command": "ls -la"}', "```\nls -la```"):  # fmt: skip
+        assert decided(case, reply, "length") == ("pass", None), reply
 
 
 @every("reply", ["ls -la\n\nThis lists", "rm -rf /\n\nThis removes"])

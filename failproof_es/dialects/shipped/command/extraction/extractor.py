@@ -61,7 +61,7 @@ from failproof_es.dialects.shipped.command.extraction.shown_code import ShownCod
 from failproof_es.dialects.shipped.command.extraction.terminal_sessions import all_root, session
 from failproof_es.shell_analysis.parse import refusals
 
-VERSION = "5"
+VERSION = "6"
 
 Mode = Literal["lenient", "strict"]
 Kind = Literal[
@@ -136,6 +136,12 @@ def extract(reply: str, mode: Mode = "lenient") -> Extraction:
     command = _remove_quotes(text.strip("\n"), removed).strip()
     fragments = shown_code(answer, first.strip() if first != text and "\n" in text else command)
     return Extraction(command, tuple(removed), fragments)
+
+
+def may_go_on(reply: str, extraction: Extraction, mode: Mode) -> bool:
+    """Whether text behind the end of the reply could be a part of its command."""
+    text, command = reply.replace("\r\n", "\n").rstrip(), extraction.command.rstrip()
+    return text.endswith(command) or extract(f"{text}x", mode).command == f"{command}x"
 
 
 def _remove_wrappings(text: str, removed: list[RemovedText]) -> str:
