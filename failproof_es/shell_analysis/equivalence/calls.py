@@ -251,6 +251,13 @@ def _date(name: str, program: str, words: Sequence[Word], statements: Statements
     return _build_from_table(name, program, written_out, statements)
 
 
+def _curl(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
+    """The normal form of `curl`, without `--next`, which separates options of several requests."""
+    if read_arguments(words, rules_of("curl")).has("-:"):
+        raise UnreadableArguments("--next")
+    return _build_from_table(name, program, words, statements)
+
+
 def _cd(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
     rest = words[1:] if words and words[0].text == "--" else words
     if any(word.start.startswith("-") and word.text != "-" for word in rest):
@@ -285,6 +292,7 @@ _RULES: dict[str, Rule] = {
     "pkill": _signal_first,
     "sed": _sed,
     "cd": _cd,
+    "curl": _curl,
     "umask": lambda name, program, words, statements: ("call", name, normal_umask(words)),
     "date": _date,
     "find": normal_find,

@@ -23,7 +23,7 @@ from failproof_es.shell_analysis.equivalence.words import Form
 from failproof_es.shell_analysis.errors import Unparseable
 from failproof_es.shell_analysis.parse.shell import parse_command, parse_commands, tool_version
 
-RULES_VERSION = "4"
+RULES_VERSION = "5"
 
 _BATCH = 400
 """Pairs in a batch; the parser's cache can hold all their trees."""

@@ -28,24 +28,29 @@ def normal_awk(name: str, program: str, words: Sequence[Word], statements: State
 
     Raises `UnreadableArguments` for an unknown option, a missing value or a missing program.
     """
-    separator: Word | None = None
-    assigned: list[Form] = []
+    options: list[tuple[str, Word | None]] = []
     pending = list(words)
     while pending and pending[0].start.startswith("-") and pending[0].text != "-":
-        option, value = _take_option(pending)
-        if option == "-F":
-            separator = value
-        else:
-            assigned.append((option, value))
-        if option == "--":
+        options.append(_take_option(pending))
+        if options[-1][0] == "--":
             break
-    files_follow = any(
-        isinstance(assignment, tuple) and assignment[0] == "-f" for assignment in assigned
-    )
+    files_follow = any(option == "-f" for option, _ in options)
     if not files_follow and not pending:
         raise UnreadableArguments("no program")
     source: Form = None if files_follow else _program_form(pending.pop(0))
-    return ("awk", name, separator, tuple(assigned), source, tuple(pending))
+    return ("awk", name, *_split_options(options), source, tuple(pending))
+
+
+def _split_options(options: Sequence[tuple[str, Word | None]]) -> tuple[Form, Form]:
+    """The last separator, and the other options in order.
+
+    The separator stays among the others if one of them may assign `FS`: then the last one counts.
+    """
+    assigned = [value.start for option, value in options if option == "-v" and value is not None]
+    if any(start.startswith("FS=") or "FS=".startswith(start) for start in assigned):
+        return None, tuple(options)
+    separators = [value for option, value in options if option == "-F"]
+    return next(reversed(separators), None), tuple(o for o in options if o[0] != "-F")
 
 
 def _take_option(pending: list[Word]) -> tuple[str, Word | None]:

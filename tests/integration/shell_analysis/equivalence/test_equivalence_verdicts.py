@@ -70,4 +70,4 @@ def test_a_syntax_error_is_a_verdict_with_the_parser_s_words() -> None:
 
 
 def test_every_verdict_names_the_rules_and_the_parser() -> None:
-    assert compare("ls", "pwd").version == f"equivalence-4 {tool_version()}"
+    assert compare("ls", "pwd").version == f"equivalence-5 {tool_version()}"
