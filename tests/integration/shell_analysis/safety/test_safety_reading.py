@@ -129,17 +129,19 @@ def test_the_same_wrapping_around_a_harmless_command_is_harmless(wrapping: str) 
 PLACES = (
     "echo $(({}))", "test $((1 + {}))", "echo $[{}]", "(({}))", "let x={}", "[[ x == {} ]]",
     "[[ -f {} ]]", "[[ x =~ {} ]]", "echo ${{a[{}]}}", "echo ${{#a[{}]}}", "echo ${{x:{}}}",
-    "echo ${{x:1:{}}}", "echo ${{x/{}/b}}", "echo ${{x//a/{}}}", "echo ${{x#{}}}", "echo ${{x%%{}}}",
-    "echo ${{x:-{}}}", "echo ${{x:={}}}", "echo ${{x:?{}}}", "echo ${{x+{}}}", "echo ${{!x:-{}}}",
-    "echo ${{x^^{}}}", 'echo "${{x:{}}}"', "a[{}]=1", "a[{}]+=1", "a=([{}]=2 b)", "a=(b {})", "x={}",
-    "x+={}", "declare a[{}]=1", "declare a[{}]", "declare -A a=([{}]=2)", "export {}",
-    "local x={}", "case {} in x) ;; esac", "case x in {}) ;; esac", "case x in @(a|{})) ;; esac",
-    "for i in {}; do :; done", "select i in {}; do :; done", "for ((i={}; i < 2; i++)); do :; done",
+    "echo ${{x:1:{}}}", "echo ${{x/{}/b}}", "echo ${{x//a/{}}}", "echo ${{x#{}}}",
+    "echo ${{x%%{}}}", "echo ${{x:-{}}}", "echo ${{x:={}}}", "echo ${{x:?{}}}", "echo ${{x+{}}}",
+    "echo ${{!x:-{}}}", "echo ${{x^^{}}}", 'echo "${{x:{}}}"', "a[{}]=1", "a[{}]+=1",
+    "a=([{}]=2 b)", "a=(b {})", "x={}", "x+={}", "declare a[{}]=1", "declare a[{}]",
+    "declare -A a=([{}]=2)", "export {}", "local x={}", "case {} in x) ;; esac",
+    "case x in {}) ;; esac", "case x in @(a|{})) ;; esac", "for i in {}; do :; done",
+    "select i in {}; do :; done", "for ((i={}; i < 2; i++)); do :; done",
     "for ((i = 1; i < {}; i++)); do :; done", "for ((i = 1; i < 2; i += {})); do :; done",
     "echo @({}|b)", "echo !(a|*({}))", "echo {{a,{}}}", "cat < {}", "cat <<< {}", "exec {{fd}}< {}",
     "cat <<END\n{}\nEND", "cat <<END\n$((1 + {}))\nEND", "cat <<END\n${{x/a/{}}}\nEND",
     "cat <<END\n${{x:-$(({}))}}\nEND", "f() {{ echo $(({})); }}", "coproc cat {}", "time cat {}",
-    "! cat {}", "cat <(cat {})", "echo $(cat {})", "if [ {} ]; then :; fi", "while [ {} ]; do :; done",
+    "! cat {}", "cat <(cat {})", "echo $(cat {})", "if [ {} ]; then :; fi",
+    "while [ {} ]; do :; done",
 )  # fmt: skip
 """Places of a word in shfmt's tree."""
 
