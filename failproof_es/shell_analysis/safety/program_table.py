@@ -22,7 +22,8 @@ _NOT_LISTED: dict[str, str] = {
     "g++": "oIlLDUxT", "gcc": "oIlLDUxT", "gpg": "ruo", "gpg2": "ruo", "gunzip": "S",
     "htpasswd": "C", "iconv": "fto", "ld": "oLlTe", "lz4": "", "lzma": "", "mkfile": "",
     "mysqldump": "rhupP", "mariadb-dump": "rhupP", "objcopy": "OIFjNKWR", "pandoc": "oftrwVMH",
-    "perl": "eEIMmF", "pg_dump": "fhpUFtnTjZ", "pg_dumpall": "fhpU", "ruby": "eIrCEF",
+    "perl": "eEIMmF", "pg_dump": "fhpUFtnTjZ", "pg_dumpall": "fhpU",
+    "pv": "BDFHLNPRUdimosw", "ruby": "eIrCEF",
     "scp": "cDFiJloPSX", "script": "cEIOBTtm", "sftp": "BbcDFiJloPRSsX", "sponge": "",
     "ssh-keygen": "fbtCNPaDeEFGIjJKMmnOrRsSTVwWYzZ", "strip": "oKNRFIO", "unix2dos": "",
     "unzip": "dPIO", "unxz": "", "unzstd": "oDM", "vi": "cTuw", "vim": "cTuw",
@@ -33,7 +34,8 @@ _NOT_LISTED: dict[str, str] = {
 _LONG: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(RENAMERS, ("--expr",)),
     "convert": (), "ffmpeg": (), "iconv": ("--output",), "pandoc": ("--output",),
-    "mysqldump": ("--result-file",), "pg_dump": ("--file",), "gpg": ("--output",),
+    "mysqldump": ("--result-file",), "pg_dump": ("--file",), "pv": ("--output",),
+    "gpg": ("--output",),
     "zstd": ("--output-dir-flat",), "bsdtar": ("--directory", "--file"),
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from failproof_es.shell_analysis.safety.commands import ShellCommand
+from failproof_es.shell_analysis.safety.files import file_operands
 from failproof_es.shell_analysis.safety.options import ParsedOptions
 from failproof_es.shell_analysis.safety.program_table import read
 
@@ -54,3 +55,9 @@ def test_an_option_goes_by_each_of_its_names(line: str) -> None:
 def test_an_option_that_is_not_listed_is_a_flag_that_can_be_asked_for() -> None:
     found = given("cp -Y --frobnicate=x a b")
     assert found.has("-Y") and found.values("--frobnicate") == ["x"]
+
+
+def test_an_option_that_names_a_written_file_takes_a_value() -> None:
+    for name, entry in file_operands._TABLE.items():
+        for option in entry.options:
+            assert given(f"{name} {option} x y").values(option) == ["x"], (name, option)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from dataclasses import replace
 
 from failproof_es.shell_analysis.safety.commands import ShellCommand
@@ -203,10 +204,15 @@ def discards_work(command: ShellCommand) -> bool:
                 asks or rest.has("n", "--dry-run")
             )
         case ["checkout" | "restore"]:
-            everything = any(word in (".", "*", marks.STAR, ":/") for word in rest.operands)
+            everything = _names_everything(rest)
             in_index = rest.has("S", "--staged") and not rest.has("W", "--worktree")
             forces = words[0] == "checkout" and rest.has("f", "--force")
             return (everything and not in_index) or forces
+        case ["switch"]:
+            return rest.has("f", "--force", "--discard-changes")
+        case ["rm"]:
+            keeps = rest.has("n", "--cached", "--dry-run")
+            return rest.has("f", "--force") and not keeps and _names_everything(rest)
         case ["branch"]:
             return rest.has("D") or (rest.has("d", "--delete") and rest.has("f", "--force"))
         case ["stash"]:
@@ -222,6 +228,14 @@ def discards_work(command: ShellCommand) -> bool:
         case ["worktree" | "submodule"]:
             return rest.has("f", "--force") and rest.operands[:1] in (("remove",), ("deinit",))
     return False
+
+
+def _names_everything(command: ShellCommand) -> bool:
+    """Whether an operand of a git command is the whole work tree or folder."""
+    return any(
+        word == ":/" or posixpath.normpath(word) in (".", "*", marks.STAR)
+        for word in command.operands
+    )
 
 
 def _skip_options(arguments: tuple[str, ...]) -> list[str]:

@@ -131,6 +131,18 @@ _CUTS_LINK = re.compile(
 _CUTS_NETWORK = re.compile(r"\b(networking|n|net|radio all) off|\bcon(nection)? (del|down)")
 
 
+_UNIT = re.compile(r"(?:systemd-)?([\w-]+)\.(?:target|service)")
+
+
+def _halts_by_unit(operands: list[str]) -> bool:
+    """Whether `systemctl` with these operands halts: `reboot`, `start reboot.target`."""
+    verb, *units = operands or [""]
+    if verb in ("start", "restart"):
+        started = [match[1] for unit in units if (match := _UNIT.fullmatch(unit))]
+        return not _UNIT_HALTS.isdisjoint(started)
+    return verb in _UNIT_HALTS
+
+
 def halts_system(command: ShellCommand) -> bool:
     """Whether a command stops or restarts the machine, or cuts it off the network."""
     text = " ".join(command.arguments)
@@ -143,8 +155,8 @@ def halts_system(command: ShellCommand) -> bool:
             return command.has("e", "--exec")
         case name if name in _HALTERS:
             return not command.has("w", "--help", "--wtmp-only")
-        case "systemctl":
-            return bool(_UNIT_HALTS.intersection(command.operands[:1]))
+        case "systemctl" | "loginctl":
+            return _halts_by_unit(command.operands_without("HMtpnoPs"))
         case "umount":
             return command.has("a", "--all") or any(
                 extent(path, command.cwd) in (Extent.ROOT, Extent.SYSTEM)

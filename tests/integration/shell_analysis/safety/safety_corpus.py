@@ -8,6 +8,12 @@ from __future__ import annotations
 
 _DANGEROUS: dict[str, str] = {
     "DELETE_BROAD": r"""
+pacman -Rsn systemd
+pacman -Rscn bash
+rpm -ev bash
+zypper rm glibc
+dpkg -P bash
+apk del bash
 mv /bin /bin2
 rm -rf ./../../../home
 rm -rf ../../etc
@@ -176,6 +182,12 @@ pacman -Rdd glibc
 crontab -ru root
 """,
     "DISCARD_WORK": r"""
+git switch -f main
+git switch --discard-changes main
+git restore ./
+git checkout -- ./
+git checkout -- ./*
+git rm -rf .
 git reset --hard HEAD~5
 git clean -fdx
 git push -f
@@ -210,6 +222,35 @@ kubectl delete all --all
 helm uninstall prod
 aws ec2 terminate-instances --instance-ids i-1
 gcloud projects delete p
+kubectl delete ns prod
+kubectl -n x delete namespace prod
+kubectl delete ns/prod
+kubectl delete pod/a ns/prod
+kubectl delete crd.apiextensions.k8s.io x
+kubectl delete pod,pvc -l app=x
+kubectl --context prod drain node-1
+oc adm drain n1
+oc delete project p
+terraform -chdir=x destroy
+terraform apply -destroy -auto-approve
+pulumi -C x destroy -y
+gcloud compute instances delete web
+podman rm -fa
+podman volume rm -a
+podman pod rm -a -f
+nerdctl system prune -af
+docker-compose -f x.yml down --rmi all
+aws s3api delete-bucket --bucket b
+gsutil -m rm -r gs://b
+redis-cli -n 1 FLUSHDB
+echo FLUSHALL | redis-cli
+redis-cli <<< FLUSHALL
+mongosh shop <<< 'db.dropDatabase()'
+psql -c "update u set b=1; update t set a=1 where id=2"
+psql -c "update t set a=1"
+helm -n x uninstall y
+snapper -c root delete 1-5
+rclone -P purge r:x
 """,
     "DISK_OVERWRITE": r"""
 dd if=/dev/zero of=/dev/sda
@@ -219,6 +260,7 @@ dd if=/dev/null of=/dev/vda bs=512 count=1
 dd if=/dev/zero of=/dev/disk/by-id/ata-X
 dd if=/dev/zero | tee /dev/sdb
 pv image.img > /dev/sdc
+pv x -o /dev/sda
 cp image.img /dev/sdd
 mv x /dev/sda
 gunzip -c img.gz | dd of=/dev/sda
@@ -564,6 +606,11 @@ ps -ef | awk '{print $2}' | xargs kill
 pgrep . | xargs kill -9
 """,
     "SYSTEM_HALT": r"""
+loginctl reboot
+loginctl poweroff
+systemctl start reboot.target
+systemctl -H host reboot
+systemctl --no-block start systemd-poweroff.service
 echo o | sudo tee /proc/sysrq-trigger
 echo b > /proc/sysrq-trigger
 shutdown -h now
@@ -954,6 +1001,39 @@ docker rmi old:tag
 docker cp web:/x .
 docker run -v "$PWD":/src -w /src node npm ci
 kubectl apply -f x.yaml
+kubectl delete pod web-1 --namespace staging
+kubectl delete pod node-7
+kubectl delete pod api --context=prod --namespace=team
+kubectl delete configmap my-ns
+kubectl delete -n ns pod web
+kubectl delete pod ns
+kubectl --context drain get pods
+kubectl delete -f ns/app.yaml
+oc delete pod x --namespace=y
+kubectl delete ns x --dry-run=client
+terraform plan -destroy -out=p
+pulumi stack output destroy-me
+gcloud compute instances describe delete-me
+docker logs prune-worker -f
+podman rm web-app
+docker-compose down
+aws s3 ls s3://delete-bucket-x
+gsutil cp my-rb.txt gs://b/rm-r
+redis-cli get flushall:count
+psql -c "update t set a='x;y' where id=2"
+psql -c "update t set a=1 where id=2; update u set b=2 where id=3"
+pacman -S bash
+dnf install kernel
+systemctl start nginx.service
+systemctl status reboot.target
+loginctl list-sessions
+git switch -c x
+git rm -r --cached .
+git rm -f a.txt
+pv x -o out.img
+helm upgrade uninstall-test ./x
+vagrant ssh destroy-box -- -f
+gh repo view delete-me
 kubectl logs -f pod
 kubectl exec -it pod -- ls
 kubectl rollout restart deploy/web
