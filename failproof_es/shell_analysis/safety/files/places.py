@@ -287,3 +287,16 @@ def key(path: str, cwd: str = ".") -> str:
     """
     place = locate(path, cwd)
     return f"{place.base}{'../' * place.ups}{place.rest}"
+
+
+_PROGRAM_FOLDERS = (
+    "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/opt/bin",
+    f"{marks.HOME}/.local/bin", f"{marks.HOME}/bin",
+)  # fmt: skip
+
+
+def program_keys(path: str, cwd: str) -> list[str]:
+    """The keys of the files that a command of this name may run; several for a bare name."""
+    if "/" in path:
+        return [key(path, cwd)]
+    return [key(f"{folder}/{path}", cwd) for folder in _PROGRAM_FOLDERS]

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator
 
 from failproof_es.shell_analysis.safety.commands import ShellCommand
-from failproof_es.shell_analysis.safety.files.places import key, locate
+from failproof_es.shell_analysis.safety.files.places import key, locate, program_keys
 from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.text.code import (
     language,
     program_text,
     reads_feed_as_program,
     reads_network,
+    runs_input,
 )
 from failproof_es.shell_analysis.safety.text.makefiles import (
     MAKES,
@@ -33,8 +34,8 @@ def runs_unknown_program(command: ShellCommand) -> Iterator[ReasonCode]:
         yield from _codes_by_origin(_name_origin(command))
     elif not marks.GLOBS.isdisjoint(command.path):
         yield ReasonCode.DYNAMIC_COMMAND
-    content = command.files.get(key(command.path, command.cwd), "")
-    if "/" in command.path and (taints := marks.taints(content)):
+    contents = (command.files.get(place, "") for place in program_keys(command.path, command.cwd))
+    if taints := marks.taints("".join(contents)):
         yield from _codes_by_origin(taints)
     yield from _judge_script_file(command)
     yield from _judge_input(command)
@@ -83,7 +84,8 @@ def _judge_script_file(command: ShellCommand) -> Iterator[ReasonCode]:
 
 
 def _judge_input(command: ShellCommand) -> Iterator[ReasonCode]:
-    """The reasons if a shell or an interpreter reads an unknown program from standard input."""
+    """The reasons if a shell or an interpreter reads an unknown program from standard input, or
+    runs lines of it that are remote or decoded."""
     if command.name in SHELLS:
         takes = (not command.operands and not command.has("c")) or command.has("s")
         takes = takes or command.operands[:1] in (("-",), ("/dev/stdin",), ("/proc/self/fd/0",))
@@ -97,7 +99,7 @@ def _judge_input(command: ShellCommand) -> Iterator[ReasonCode]:
         takes = reads_standard_input(command)
     else:
         takes = reads_feed_as_program(command)
-    if not takes:
+    if not takes and not runs_input(command):
         return
     feed = command.feed
     if feed.text is not None:
@@ -111,7 +113,7 @@ def _judge_input(command: ShellCommand) -> Iterator[ReasonCode]:
         keeps_table = command.name == "crontab" and any(c.name == "crontab" for c in feed.upstream)
         if marks.REMOTE in taints or marks.DECODED in taints:
             yield from _codes_by_origin(taints)
-        elif not local and not keeps_table:
+        elif takes and not local and not keeps_table:
             yield from _codes_by_origin(marks.ANY)
 
 

@@ -53,6 +53,26 @@ _AWK_RUNS = re.compile(r"system\s*\(|\|\s*(getline|\")|\"\s*\|")
 _SED_RUNS = re.compile(
     r"(?:^|[;{}\n]|\d|/)\s*e\s+(\S.*)|s(.)(?:(?!\2).)*\2((?:(?!\2).)*)\2\w*e\w*$"
 )
+_RUNNERS = (
+    r"\b(?:exec|eval|system|popen[234]?|getoutput|check_output|check_call|call|run|Popen|execSync"
+    r"|shell_exec|passthru|instance_eval|loadstring)\b"
+)
+_INPUT = (
+    r"(?:\$?\b(?:sys\.)?(?:stdin|STDIN)\b|<>|\$_\b|\binput\(\)|\bgets\b|\bARGF\b|io\.read"
+    r"|open\(0|readFileSync\(0|(?:open|readFileSync|file_get_contents)\(['\"](?:/dev|php:/)/stdin)"
+)
+_RUNS_INPUT = re.compile(
+    rf"{_RUNNERS}[\s(<]*(?:compile\(|fs\.|require\([^)]*\)\.|['\"])?{_INPUT}"
+    rf"|{_INPUT}.*{_RUNNERS}[\s(]+\$?[A-Za-z_]\w*\s*(?:[),;}}\n]|$)|`[^`]*{_INPUT}",
+    re.DOTALL,
+)
+_AWK_RUNS_INPUT = re.compile(
+    r"system\s*\(\s*\$\w+\s*\)|\$\w+\s*\|\s*getline|\|\s*\"[^\"]*\b(?:ba|da|z|k)?sh\b"
+)
+_SED_RUNS_INPUT = re.compile(
+    r"(?:^|[;{}\n\d/$])\s*e\s*(?:[;}\n]|$)|s(.)(?:(?!\1).)*\1(?:(?!\1).)*\1\w*e\w*\s*(?:[;}\n]|$)"
+)
+"""Code that gives its standard input to a shell or an interpreter."""
 _READS_NETWORK = re.compile(
     r"urlopen|urlretrieve|requests\.(get|post)|urllib|http\.client|httpx|LWP|HTTP::Tiny|Net::HTTP"
     r"|open-uri|URI\.open|\bfetch\s*\(|https?\.get|file_get_contents\s*\(\s*['\"]https?:"
@@ -94,19 +114,31 @@ def program_text(command: ShellCommand) -> str:
 
 
 def reads_feed_as_program(command: ShellCommand) -> bool:
-    """Whether the command is an interpreter that reads its program from standard input.
-
-    False for awk.
-    """
+    """Whether the command is an interpreter that reads its program from standard input."""
     spoken = language(command.name)
-    if spoken is None or spoken == "awk":
+    if spoken is None:
         return False
+    if spoken == "awk":
+        return any(path in ("-", "/dev/stdin") for path in command.values("f", "--file"))
     letters, names = _CODE_OPTIONS[spoken]
     if any(command.values(letter) for letter in letters) or command.values("", *names):
         return False
     if command.has("m") and spoken in ("python", "pypy"):
         return False
     return not command.operands or command.operands[0] in ("-", "/dev/stdin")
+
+
+def runs_input(command: ShellCommand) -> bool:
+    """Whether a program in the command's arguments gives lines of standard input to a shell or an
+    interpreter."""
+    if command.name in ("sed", "gsed"):
+        return any(map(_SED_RUNS_INPUT.search, _sed_scripts(command)))
+    pattern = _AWK_RUNS_INPUT if language(command.name) == "awk" else _RUNS_INPUT
+    return bool(pattern.search(program_text(command)))
+
+
+def _sed_scripts(command: ShellCommand) -> list[str]:
+    return [*command.values("e", "--expression"), *command.operands[:1]]
 
 
 def reads_network(code: str) -> bool:
@@ -126,8 +158,7 @@ def embedded_scripts(command: ShellCommand) -> list[str]:
     shell escapes of clients.
     """
     if command.name in ("sed", "gsed"):
-        scripts = [*command.values("e", "--expression"), *command.operands[:1]]
-        matches = [_SED_RUNS.search(script) for script in scripts]
+        matches = [_SED_RUNS.search(script) for script in _sed_scripts(command)]
         return [match[1] or match[3] for match in matches if match and (match[1] or match[3])]
     if command.name == "git":
         return list(_git_aliases(command))

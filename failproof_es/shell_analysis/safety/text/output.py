@@ -267,7 +267,9 @@ def listing(upstream: Sequence[ShellCommand]) -> list[str]:
     return [marks.ANY + taint(upstream)]
 
 
-_VALUED_URL = {
+_VALUED_FETCH = {
+    "scp": "cDFiJloPSX",
+    "rsync": "efT",
     "curl": "AbcCdDeEFhHKmoPQrtTuUwxXyYz",
     **dict.fromkeys(("wget", "wget2"), "OPoaetTwQUiAR"),
     "aria2c": "odijsxkl",
@@ -277,14 +279,19 @@ _VALUED_URL = {
 
 def output_files(command: ShellCommand) -> list[str]:
     """The files that a download or a decoder writes; empty for any other program."""
+    operands = command.operands_without(_VALUED_FETCH.get(command.name, ""))
     names = [
-        url.split("?")[0].rstrip("/").rpartition("/")[2]
-        for url in command.operands_without(_VALUED_URL.get(command.name, ""))
+        marks.plain(url).split("?")[0].rstrip("/").rpartition("/")[2].rpartition(":")[2]
+        for url in operands
     ]
     match command.name:
         case "curl":
             paths = [path for path in command.values("o", "--output") if path != "-"]
-            return paths + (names if command.has("OJ", "--remote-name") else [])
+            paths += names if command.has("OJ", "--remote-name", "--remote-name-all") else []
+            folders = command.values("", "--output-dir")
+            return [f"{folder}/{path}" for folder in folders for path in paths] or paths
+        case "scp" | "rsync" if operands[1:] and ":" in operands[0] and ":" not in operands[-1]:
+            return [operands[-1], *(f"{operands[-1]}/{name}" for name in names[:-1])]
         case "wget" | "wget2":
             folders = command.values("P", "--directory-prefix")
             names = [f"{folder}/{name}" for folder in folders for name in names] or names
@@ -301,4 +308,4 @@ def output_files(command: ShellCommand) -> list[str]:
 
 def origin(command: ShellCommand) -> str:
     """The mark of the origin of the files that `output_files` names: network or decoder."""
-    return marks.REMOTE if command.name in _VALUED_URL else marks.DECODED
+    return marks.REMOTE if command.name in _VALUED_FETCH else marks.DECODED

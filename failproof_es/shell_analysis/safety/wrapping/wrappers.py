@@ -344,6 +344,12 @@ def _options_with_commands(*options: str) -> Callable[[tuple[str, ...]], list[In
     return find
 
 
+def _bind(arguments: tuple[str, ...]) -> list[Inner]:
+    """The shell command in `bind -x '"key": command'`."""
+    bindings = _options_with_commands("-x")(arguments)
+    return [Inner(text=(binding.text or "").partition(":")[2]) for binding in bindings]
+
+
 def _editor(arguments: tuple[str, ...]) -> list[Inner]:
     """The shell commands of `vim -c ':!command'`, `ex +'!command'`."""
     texts = [word.lstrip("+").lstrip(":").lstrip() for word in arguments]
@@ -370,6 +376,11 @@ _SPECIAL: dict[str, Callable[[tuple[str, ...]], list[Inner]]] = {
     "rsync": _options_with_commands("-e", "--rsh"),
     "zip": _options_with_commands("-TT", "--unzip-command"),
     "sort": _options_with_commands("--compress-program"),
+    "split": _options_with_commands("--filter"),
+    **dict.fromkeys(("mapfile", "readarray", "complete", "compgen"), _options_with_commands("-C")),
+    "bind": _bind,
+    "tcpdump": _options_with_commands("-z"),
+    "dpkg": _options_with_commands("--pre-invoke", "--post-invoke"),
     "man": _options_with_commands("-P", "--pager"),
     "expect": _options_with_commands("-c"),
     **dict.fromkeys(("vim", "vi", "nvim", "ex"), _editor),
