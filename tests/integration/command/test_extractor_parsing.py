@@ -21,6 +21,13 @@ PARSED = {
         "cat <<EOF\nHello there my friend\n\nbye\nEOF", ["explanation"],
     ),
     "here-string": ("wc -w <<< word\n\nThis counts the words.", "wc -w <<< word", ["explanation"]),
+    "Chinese around": (
+        "您可以使用以下命令：\n\nls -la\n\n这将列出所有文件。", "ls -la",
+        ["explanation", "explanation"],
+    ),
+    "Russian in the command": (
+        "echo 'первая\n\nвторая строка' > ж", "echo 'первая\n\nвторая строка' > ж", [],
+    ),
     "sentences at the edges of a fence": (
         "```\nHere is the command:\nls\n\nThis lists all files.\n```", "ls",
         ["fence", "explanation", "explanation"],

@@ -110,6 +110,52 @@ LENIENT = {
     "a tag in a fence": (
         "```\ncat <<E\n<think>\nE\n```", "cat <<E\n<think>\nE", ["fence"],
     ),
+    "a file before the command": (
+        "To show `notes.txt`, run `cat notes.txt`.", "cat notes.txt",
+        ["code_span", "explanation", "explanation"],
+    ),
+    "a folder in quotes in the command": (
+        "In `src`, run `find 'src' -name '*.c'`.", "find 'src' -name '*.c'",
+        ["code_span", "explanation", "explanation"],
+    ),
+    "a program before its manual": (
+        "Use `ls`, which `man ls` explains.", "ls", ["code_span", "explanation", "explanation"],
+    ),
+    "a program before it behind another": (
+        "You use `pwd`, or `cd x; pwd`.", "pwd", ["code_span", "explanation", "explanation"],
+    ),
+    "Chinese": ("您可以使用以下命令：\n\nls -la", "ls -la", ["explanation"]),
+    "Chinese around a span": (
+        "使用`ls -la`命令列出 Linux 的文件。", "ls -la",
+        ["code_span", "explanation", "explanation"],
+    ),
+    "Japanese": ("次のコマンドを実行してください：\nls -la", "ls -la", ["explanation"]),
+    "Russian": (
+        "Используйте команду `ls -la`, чтобы увидеть все файлы.", "ls -la",
+        ["code_span", "explanation", "explanation"],
+    ),
+    "Russian before the command": ("Конечно!\nВыполните команду:\nls", "ls", ["explanation"]),
+    "French": (
+        "Pour répéter l’opération, exécutez `ls -la` à la racine.", "ls -la",
+        ["code_span", "explanation", "explanation"],
+    ),
+    "German": ("Für alle Einträge genügt Folgendes:\nls -la", "ls -la", ["explanation"]),
+    "Hindi": (
+        "सभी फ़ाइलें दिखाने के लिए `ls -la` चलाएँ।", "ls -la",
+        ["code_span", "explanation", "explanation"],
+    ),
+    "Arabic": (
+        "استخدم الأمر `ls -la` لعرض الملفات", "ls -la", ["code_span", "explanation", "explanation"],
+    ),
+    "a header of Llama": (
+        "<|start_header_id|>assistant<|end_header_id|>\n\nls -la<|eot_id|>", "ls -la",
+        ["label", "label", "label"],
+    ),
+    "a header of ChatML": ("<|im_start|>assistant\nls -la<|im_end|>", "ls -la", ["label", "label"]),
+    "words in JSON": ('{"command": ["ls", "-la", "a b"]}', "ls -la 'a b'", ["json"]),
+    "commands in JSON": ('{"commands": ["ls -la"]}', "ls -la", ["json"]),
+    "several commands in JSON": ('{"commands": ["cd", "ls"]}', "cd\nls", ["json"]),
+    "lines in JSON": ('{"command": ["cd /tmp", "ls"]}', "cd /tmp\nls", ["json"]),
     "answer": ("<answer>ls -la</answer>", "ls -la", ["label", "label"]),
 }  # fmt: skip
 

@@ -14,8 +14,8 @@ A model asked for a bare command often adds to it. `lenient` extraction removes,
 4. `quotes`, `label`  outside a fence: marks of a quotation, of emphasis, of a list.
 5. `label`        `Command:` and the like before the command.
 6. `code_span`    one pair of backticks around the whole reply, or inside a sentence if no line is
-                  a command by itself: the first span that is no option and no program that a
-                  later span runs.
+                  a command by itself: the first span that is no option, and no program or
+                  argument of a later span.
 7. `output`, `prompt_sign`  if lines begin with `$ ` or another prompt, these are the commands and
                   every other line is their output (`terminal_sessions.py`).
 8. `explanation`  outside a fence: sentences before the command; behind the command, the first
@@ -39,7 +39,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import accumulate, islice, pairwise
 from typing import Literal
 
 from failproof_es.dialects.shipped.command.extraction import wrappings
@@ -83,6 +83,7 @@ _LABEL = re.compile(
     re.I | re.M,
 )
 _COMMENTS = re.compile(r"(?:\s*+<!--(?:(?!-->)[^\n])*+-->[ \t]*+(?=\n))++")
+_DESCRIBES = re.compile(r"(?:man|which|type|info|help|whatis|apropos|whereis|command -[vV])\b")
 _MOST_PARSES = 50
 """Possible ends of a command with blank lines that are tried."""
 _MOST_LAYERS = 10
@@ -266,16 +267,31 @@ def _remove_code_span(text: str, removed: list[RemovedText]) -> str:
 
 
 def _choose_span(spans: Sequence[re.Match[str]]) -> re.Match[str] | None:
-    """The first span that is a command, not an option or a program that a later span runs.
+    """The first span that is a command, not an option, or a program or an argument of a later span.
 
     The first span of all if none is; `None` without spans.
     """
     codes = [span["code"].strip() for span in spans]
-    last_uses = _last_uses(codes)
+    last_uses, last_arguments = _last_uses(codes), _last_arguments(codes)
     for index, (span, code) in enumerate(zip(spans, codes, strict=True)):
-        if last_uses[code] <= index and not code.startswith("-"):
+        last_use = max(last_uses[code], last_arguments.get(code, -1))
+        if last_use <= index and not code.startswith("-"):
             return span
     return spans[0] if spans else None
+
+
+def _last_arguments(codes: Sequence[str]) -> dict[str, int]:
+    """For each argument in the codes the index of the last code that has it.
+
+    Without arguments of programs that describe others, such as `man ls`.
+    """
+    return {
+        word.strip("'\""): index
+        for index, code in enumerate(codes)
+        if not _DESCRIBES.match(code)
+        for before, word in pairwise(code.split())
+        if before != "sudo" and not before.endswith((";", "|", "&"))
+    }
 
 
 def _last_uses(codes: Sequence[str]) -> dict[str, int]:

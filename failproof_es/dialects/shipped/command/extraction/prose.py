@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)[^\n]+?(?<!`)\1(?!`)")
-_CAPITALISED = re.compile(r"[A-Z][a-z]*(?:['’][a-z]+)?[,.:;!?]?")
-_WORD = re.compile(r"[A-Za-z]+(?:['’-][A-Za-z]+)*[,.:;!?]*|`[^`]*`[,.:;!?]*")
+_FOREIGN = "\\u0080-\\U0010ffff"
+"""Letters, vowel signs and punctuation of any other script than ASCII."""
+_CAPITALISED = re.compile(rf"[A-Z{_FOREIGN}][a-z{_FOREIGN}]*(?:['’][a-z{_FOREIGN}]+)?[,.:;!?]?")
+_WORD = re.compile(rf"[A-Za-z{_FOREIGN}]+(?:['’-][A-Za-z{_FOREIGN}]+)*[,.:;!?]*|`[^`]*`[,.:;!?]*")
+_NOT_ASCII = re.compile(r"(?=.*[^\W\d_A-Za-z])(?:[^A-Za-z]*|.*[：。！？、，])")
+"""A line in another script, or one that ends in its punctuation."""
 _OPTION = re.compile(r"--?[A-Za-z0-9]")
 _OPERATOR = re.compile(r"[|&;<>]+|\d?>+\S+|.*[;|&]$")
 _LIST_ITEM = re.compile(r"(?:[-*+•]|\d+[.)])\s+(.*)")
@@ -19,8 +23,8 @@ TAGS = "code|pre|p|kbd|samp|tt|command|cmd|answer"
 COMMAND_NAMES = "command|cmd|answer|bash|shell|terminal|solution"
 """Names of an answer's command: a label before it, or a key in JSON."""
 _TAG = re.compile(rf"</?(?:{TAGS}|br)\s*/?>", re.IGNORECASE)
-_REMARK = re.compile(r"[A-Z][\w'’,-]*(?: [\w'’,-]+)*[:!?]")
-_PLAIN = re.compile(r"[A-Z][\w'’,-]*(?: [\w'’,-]+)*[.:!?]?")
+_REMARK = re.compile(rf"[A-Z{_FOREIGN}][\w'’,-]*(?: [\w'’,-]+)*[:!?]")
+_PLAIN = re.compile(rf"[A-Z{_FOREIGN}][\w'’,-]*(?: [\w'’,-]+)*[.:!?]?")
 _BOLD = re.compile(r"\s*\*\*[^*]+\*\*:?\s*")
 _TITLED = re.compile(rf"(?!(?:{COMMAND_NAMES}):)[A-Z][a-z]+: +\S.*", re.IGNORECASE)
 _SIGN = re.compile(r"\s*[❌✗✘🚫✅✓✔]")
@@ -52,13 +56,16 @@ def is_prose(line: str) -> bool:
     """Whether a line outside of a fence is no command but prose.
 
     Prose is a sentence (also one that begins with inline code, or a single word before inline
-    code), a remark (`Sure!`), a title (`Note: slow`), a heading or a row of a table. For choosing
+    code), a remark (`Sure!`), a title (`Note: slow`), a heading, a row of a table, or a line in
+    another script. For choosing
     the command only: some of these could be run, so safety must not depend on it.
     """
     sign = _SIGN.match(line)
     if sign is not None and _SPAN.search(line):
         return True
     if is_sentence(line) or _TABLE_ROW.fullmatch(line) or _HEADING.fullmatch(line):
+        return True
+    if _NOT_ASCII.fullmatch(_SPAN.sub("", line).strip()):
         return True
     words = _words(line)
     text = " ".join(words)

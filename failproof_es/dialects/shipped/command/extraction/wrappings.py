@@ -7,6 +7,7 @@ may have further wrappings, so the functions may be applied again.
 from __future__ import annotations
 
 import re
+import shlex
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
@@ -19,8 +20,11 @@ Unwrapped = tuple[tuple[str, ...], str]
 """The removed parts, and the rest."""
 
 _KEY = re.compile(rf"(?:\w*_)?(?:{COMMAND_NAMES}|script|code)(?:_(?:command|line))?", re.IGNORECASE)
+_PLURAL_KEY = re.compile(r"(?:\w*_)?(?:commands|cmds)", re.IGNORECASE)
 _OPENING = re.compile(rf"\s*<(?P<name>{TAGS}|bash|sh|shell|tool_call)(?:\s[^<>\n]*)?>", re.I)
-_TOKEN_BEFORE = re.compile(r"\s*(?:<\|[\w ]+\|>|<s>|\[/INST\])")
+_TOKEN_BEFORE = re.compile(
+    r"\s*(?:<\|(?:start_header_id|im_start|start)\|>\s*assistant\b|<\|[\w ]+\|>|<s>|\[/INST\])"
+)
 _TOKEN_BEHIND = re.compile(r"(?:<\|[\w ]+\|>|</s>|\[/INST\])\s*\Z")
 _PAIRS = (("“", "”"), ("‘", "’"), ("«", "»"), ("**", "**"), ("__", "__"), ("*", "*"))
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])[ \t]+(?=\S)")
@@ -49,7 +53,11 @@ def tag(text: str) -> Unwrapped | None:
 
 
 def json_value(text: str) -> Unwrapped | None:
-    """The command in JSON: the first string whose key names a command, unescaped."""
+    """The command in JSON: the first value whose key names a command, unescaped.
+
+    A list of strings is the words of a command, or several commands if its first string has blanks
+    or its key is a plural.
+    """
     stripped = text.strip()
     if not stripped.startswith(("{", "[")):
         return None
@@ -68,10 +76,21 @@ def _find_commands(value: Any) -> Iterator[str]:
             pending += node
         elif isinstance(node, dict):
             for key, inner in node.items():
-                if isinstance(inner, str) and _KEY.fullmatch(key):
-                    yield inner
+                if (command := _as_command(key, inner)) is not None:
+                    yield command
                 elif isinstance(inner, dict | list):
                     pending.append(inner)
+
+
+def _as_command(key: str, value: Any) -> str | None:
+    is_plural = _PLURAL_KEY.fullmatch(key) is not None
+    lines = [value] if isinstance(value, str) else value
+    if not (is_plural or _KEY.fullmatch(key)) or not isinstance(lines, list) or not lines:
+        return None
+    if not all(isinstance(line, str) for line in lines):
+        return None
+    is_one_command = len(lines) > 1 and not is_plural and " " not in lines[0]
+    return shlex.join(lines) if is_one_command else "\n".join(lines)
 
 
 def emphasis(text: str) -> Unwrapped | None:
