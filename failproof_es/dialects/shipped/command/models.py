@@ -138,7 +138,7 @@ class TestDataset(Structure):
 
     __test__ = False
 
-    version: NotBlank
+    version: str
     test_cases: Annotated[list[TestCase], Field(min_length=1)]
 
     @field_validator("test_cases")
@@ -159,7 +159,7 @@ class TestDataset(Structure):
         names every defect with its line.
         """
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = Path(path).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"Failed to read {path}: {error}") from None
         try:

@@ -111,10 +111,17 @@ posix_compliant = true
 
 def test_a_dataset_is_read_from_toml(tmp_path: Path) -> None:
     path = tmp_path / "cases.toml"
-    path.write_text(TOML)
-    dataset = TestDataset.from_toml(path)
-    assert dataset.version == "1.0.0"
-    assert [case.expected_command for case in dataset.test_cases] == ["ls -la"]
+    for text in (TOML, f"\ufeff{TOML}"):
+        path.write_text(text, encoding="utf-8")
+        dataset = TestDataset.from_toml(path)
+        assert dataset.version == "1.0.0"
+        assert [case.expected_command for case in dataset.test_cases] == ["ls -la"]
+
+
+def test_a_version_is_any_text(tmp_path: Path) -> None:
+    path = tmp_path / "cases.toml"
+    path.write_text(TOML.replace("1.0.0", ""))
+    assert TestDataset.from_toml(path).version == ""
 
 
 @every(
@@ -203,7 +210,7 @@ def test_a_dataset_gives_its_cases_by_category() -> None:
     "dataset",
     [
         {"version": "1.0.0", "test_cases": []},
-        {"version": "", "test_cases": [CASE]},
+        {"version": 1, "test_cases": [CASE]},
         {"version": "1.0.0", "test_cases": [CASE, CASE]},
         {"version": "1.0.0", "test_cases": [{**CASE, "prompt": " "}]},
     ],

@@ -78,7 +78,7 @@ class _Dataset:
         ]
         unusable = check(valid, self.options, self.problems, self._place)
         suite_id = self.path.stem
-        source = f"{suite_id} {self.version}"
+        source = f"{suite_id} {self.version}".strip()
         for index, case in valid:
             if index not in unusable:
                 yield as_case(case, self.documents[index], suite_id, source, self.options)
@@ -130,7 +130,7 @@ class _Dataset:
     def _take_version(self, dataset: dict[str, Any]) -> None:
         """Store the file's version in `version`; report a missing or malformed one."""
         version = dataset.get("version")
-        if not isinstance(version, str) or not version.strip():
+        if not isinstance(version, str):
             kind = "string_type" if "version" in dataset else "missing"
             message = describe_defect(kind, {"input": version}, **_WORDS)
             remedy, place = 'such as version = "1.0.0"', self._place_of(("version",))
