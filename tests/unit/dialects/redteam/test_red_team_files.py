@@ -396,6 +396,7 @@ def test_the_published_schema_is_current_and_agrees_with_the_model() -> None:
     assert validator.is_valid(changed("turns.1.content", " "))
     assert not validator.is_valid(changed("id", " "))
     validator.validate(json.loads(MINIMAL))
+    validator.validate(changed("language", None))
     assert not validator.is_valid(changed("expected_behavior.must_do", ...))
 
 

@@ -9,6 +9,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from failproof_es.dialects.kit.written_cases import UnknownKey
 from failproof_es.dialects.kit.yaml_documents import Location
 
+_OR_ENGLISH = BeforeValidator(
+    lambda code: "en" if code is None else code, json_schema_input_type=str | None
+)
 NotBlank = Annotated[str, Field(pattern=r"\S")]
 
 
@@ -59,7 +62,7 @@ class RedTeamCase(_CaseModel):
     expected_behavior: ExpectedBehavior
     sources: list[RedTeamSource] | None = None
     tools_expected: list[str] | None = None
-    language: Annotated[str, BeforeValidator(lambda code: "en" if code is None else code)] = "en"
+    language: Annotated[str, _OR_ENGLISH] = "en"
     notes: str | None = None
 
 
