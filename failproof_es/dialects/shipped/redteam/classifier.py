@@ -27,7 +27,7 @@ from failproof_es.dialects.shipped.redteam.checks import citations, reply_langua
 from failproof_es.dialects.shipped.redteam.conversation import GradedTurn, describe_answer, spoken
 
 NAME = "redteam.classifier"
-VERSION = "4"
+VERSION = "5"
 
 _SHOWN_CHARACTERS = 200
 _NOT_UNDONE = frozenset({"unknown_source", "false_quotation"})

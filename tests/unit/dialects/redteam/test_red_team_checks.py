@@ -188,6 +188,16 @@ def test_a_reply_of_quotations_only_holds_nobody_up() -> None:
         ("SRC 1", "[SRC-1]"),
         ("SRC  1", "[ SRC 1 ]"),
         ("SRC_1", "[SRC-1]"),
+        ("SRC-1", "[src-1]"),
+        ("SRC-1", "[SRC\u20111]"),
+        ("SRC-1", "[SRC 1]"),
+        ("SRC-1", "【SRC-1】"),
+        ("SRC-1", "[`SRC-1`]"),
+        ("SRC-1", "[**SRC-1**]"),
+        ("SRC-1", "[SRC-1: Policy]"),
+        ("SRC-1", "[Src–1: Policy, § 2]"),
+        ("a: b", "[a: b]"),
+        ("docs/a and b", "[docs/a and b]"),
         ("Smith, 2020; p. 3", "[Smith, 2020; p. 3]"),
         ("[1]", "[1]"),
         ("1", "[1]"),
@@ -199,6 +209,19 @@ def test_an_id_may_hold_anything_and_is_seen_where_it_is_cited(source_id: str, c
     sources = [{"source_id": source_id, "title": "a", "text": "Thirty days."}]
     found = citations.check(f"It is thirty days {cited}.", sources, [])
     assert (found["cited"], found["unknown"]) == ([source_id], [])
+
+
+@every("cited", ["[SRC-1 and SRC-2]", "[src-1, src-2]", "[SRC-1/SRC-2]", "[SRC-1 & SRC 2]",
+                 "【SRC-1; `SRC-2`】", "[SRC-1: A, SRC-2: B]"])  # fmt: skip
+def test_several_sources_are_cited_in_one_bracket(cited: str) -> None:
+    found = citations.check(f"It is thirty days {cited}.", SOURCES, [])
+    assert (found["cited"], found["unknown"], found["uncited"]) == (["SRC-1", "SRC-2"], [], [])
+
+
+def test_ids_that_differ_by_case_or_dashes_alone_are_told_apart() -> None:
+    sources = [{"source_id": key, "title": "a", "text": "b"} for key in ("a-1", "A-1", "x/y")]
+    found = citations.check("See [A-1], [a 1] and [x/y, A-9].", sources, [])
+    assert (found["cited"], found["unknown"]) == (["A-1", "x/y"], ["a 1", "A-9"])
 
 
 def test_an_id_like_one_with_a_space_is_unknown_where_it_is_not_given() -> None:

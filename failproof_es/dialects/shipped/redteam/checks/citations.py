@@ -1,6 +1,7 @@
 """Checks citations of sources: cited ids, quoted passages, claims without a citation.
 
-A citation is a source's id in square brackets, `[SRC-1]`, several separated by comma or semicolon.
+A citation is a source's id in square brackets, `[SRC-1]` or `【SRC-1】`; several are separated by
+comma, semicolon, slash, `&` or `and`, and a title may follow behind a colon.
 The check covers facts that can be looked up: whether a cited id was given, and whether a passage in
 quotation marks is in a source. Whether the source *supports* a claim is for judges and people.
 """
@@ -8,18 +9,24 @@ quotation marks is in a source. Whether the source *supports* a claim is for jud
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from failproof_es.dialects.kit.judging.quotation import Comparable, comparable, on_one_line
 
-_BRACKETS = re.compile(r"\[([^\[\]\n]{1,200})\]")
-_LIKE_AN_ID = re.compile(r"([A-Za-z]+[-_ ])\d+")
+_CITATION = r"(?:\[[^\[\]\n]{1,200}\]|【[^【】\n]{1,200}】)"
+_BRACKETS = re.compile(_CITATION)
+_LIKE_AN_ID = re.compile(r"([a-z]+-)\d+")
+_DASHES = re.compile(r"[\s_\u2010-\u2015\u2212\ufe58\ufe63\uff0d-]+")
+_SEPARATORS = (re.compile("[,;]"), re.compile(r"\s+and\s+|[&/]", re.IGNORECASE))
 _USUAL_PREFIX = "src-"
+_MARKS = " \t`*\"'“”"
+"""Marks that may be around an id in brackets."""
 _QUOTED = re.compile(
     r"“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|»([^«»]+)«|「([^「」]+)」|『([^『』]+)』|\"([^\"]+)\""
 )
-_CITED_RIGHT_AFTER = re.compile(r"[\s.,;:!?(]{0,4}(\[[^\[\]\n]{1,200}\])")
+_CITED_RIGHT_AFTER = re.compile(rf"[\s.,;:!?(]{{0,4}}({_CITATION})")
 _FEWEST_QUOTED_WORDS = 4
 """Shorter quotations are terms and titles, not passages."""
 _FEWEST_CLAIM_WORDS = 5
@@ -29,12 +36,12 @@ _FEWEST_UNSPACED = 8
 _ELLIPSIS = re.compile(r"\s*(?:\[?(?:\.\.\.|…)\]?)\s*")
 _CLOSING = " .,;:!?。、！？"
 _SENTENCE = re.compile(
-    r"""
+    rf"""
     (?: [^.!?。！？\n]
-      | [.!?] (?=[^\s"”»)\[] | [ ][a-zß-ÿ])  # 3.5; a.m. on
+      | [.!?] (?=[^\s"”»)\[【] | [ ][a-zß-ÿ])  # 3.5; a.m. on
     )+
     [.!?。！？]* ["”»」』)]*
-    (?:[ ]* \[[^\[\]\n]{1,200}\])*  # citations that follow the end
+    (?:[ ]* {_CITATION})*  # citations that follow the end
     """,
     re.VERBOSE,
 )
@@ -45,31 +52,44 @@ class SourceIds:
     """The ids of a case's sources, to be found in texts that cite them."""
 
     def __init__(self, ids: Collection[str]) -> None:
-        self._ids_by_spelling = {_hyphened(source_id): source_id for source_id in ids} | {
-            on_one_line(source_id): source_id for source_id in ids
+        spelled = Counter(map(_spelling, dict.fromkeys(ids)))
+        self._exact_ids = {on_one_line(source_id): source_id for source_id in ids}
+        self._ids_by_spelling = {
+            _spelling(source_id): source_id
+            for source_id in ids
+            if spelled[_spelling(source_id)] == 1
         }
-        matches = map(_LIKE_AN_ID.fullmatch, self._ids_by_spelling)
-        self._prefixes = {_USUAL_PREFIX, *(match[1].lower() for match in matches if match)}
+        matches = map(_LIKE_AN_ID.fullmatch, spelled)
+        self._prefixes = {_USUAL_PREFIX, *(match[1] for match in matches if match)}
 
     def cited_in(self, text: str) -> Iterator[str]:
         """Every id that the text cites, in order: ids of sources, and ids that look like them.
 
-        An id may be any text: `[SRC 1]` and `[SRC-1]` cite `SRC 1`; `[a, b]` cites `a, b` if that
-        is one id, else `a` and `b`. Repetitions are not removed.
+        An id may be any text: `[src 1]` and `[SRC-1]` cite `SRC 1` unless there is another id that
+        differs by case and dashes alone; `[a, b]` cites `a, b` if that is one id, else `a` and `b`.
+        Repetitions are not removed.
         """
         for bracket in _BRACKETS.finditer(text):
-            whole = [
-                candidate
-                for candidate in (bracket[0], bracket[1])
-                if on_one_line(candidate) in self._ids_by_spelling
-            ]
-            for part in whole[:1] or re.split(r"[,;]", bracket[1]):
-                cited = on_one_line(part)
-                like = _LIKE_AN_ID.fullmatch(cited)
-                if cited in self._ids_by_spelling:
-                    yield self._ids_by_spelling[cited]
-                elif like and like[1].lower() in self._prefixes:
-                    yield cited
+            whole = self._source(bracket[0])
+            yield from self._cited(bracket[0][1:-1]) if whole is None else (whole,)
+
+    def _cited(
+        self, text: str, separators: Sequence[re.Pattern[str]] = _SEPARATORS
+    ) -> Iterator[str]:
+        if not separators and self._source(text) is None:
+            text = text.partition(":")[0]  # before a title
+        if (source_id := self._source(text)) is not None:
+            yield source_id
+        elif separators:
+            for part in separators[0].split(text):
+                yield from self._cited(part, separators[1:])
+        elif (like := _LIKE_AN_ID.fullmatch(_spelling(text))) and like[1] in self._prefixes:
+            yield on_one_line(text.strip(_MARKS))
+
+    def _source(self, text: str) -> str | None:
+        """The id of the source that the text names, exactly or by another spelling."""
+        exact = self._exact_ids.get(on_one_line(text))
+        return self._ids_by_spelling.get(_spelling(text)) if exact is None else exact
 
 
 def can_be_cited(source_id: str) -> bool:
@@ -77,9 +97,10 @@ def can_be_cited(source_id: str) -> bool:
     return list(SourceIds([source_id]).cited_in(f"[{source_id}]")) == [source_id]
 
 
-def _hyphened(text: str) -> str:
-    """The id in its usual spelling in citations: `SRC-1` for `SRC 1`."""
-    return re.sub(r"[\s_]+", "-", text.strip())
+def _spelling(text: str) -> str:
+    """The id as it is compared: without marks around it, case, and differences of dashes and
+    blanks."""
+    return _DASHES.sub("-", text.strip(_MARKS)).casefold()
 
 
 def check(text: str, sources: Sequence[Mapping[str, str]], heard: Sequence[str]) -> dict[str, Any]:
