@@ -15,7 +15,7 @@ import pytest
 from psycopg.rows import scalar_row
 
 from failproof_es.core.case import prompt_id
-from failproof_es.engine.related_runs.carried_over import FINAL
+from failproof_es.events import EVALUATION_ENDINGS
 from failproof_es.store.reading import reader
 from failproof_es.store.reading.stream_leaves import stream_leaves
 from failproof_es.store.store import Store
@@ -42,7 +42,7 @@ READERS: dict[str, Ask] = {
     "portions": lambda log, ids: sum(map(len, reader.portions(log, ids[:-1]))),
     "stream_leaves": lambda log, ids: len(stream_leaves(log, ids, None)),
     "endings": lambda log, ids: len(
-        log.execute(query("endings"), (ids, 2**62, list(FINAL))).fetchall()
+        log.execute(query("endings"), (ids, 2**62, list(EVALUATION_ENDINGS))).fetchall()
     ),
     "carried_over": _rows(sql_file("carried_over"), ["PromptStored"]),
 }
