@@ -71,18 +71,21 @@ def usage_of(usage: Any, input_name: str, output_name: str) -> Usage:
 
 
 def _whole_output(
-    usage: dict[str, Any], read: int | None, written: int | None, reasoning: int | None
+    usage: dict[str, Any],
+    input_tokens: int | None,
+    output_tokens: int | None,
+    reasoning: int | None,
 ) -> int | None:
-    """The output tokens with the thoughts, which two kinds of servers do not count in `written`.
+    """The output tokens with the thoughts, which two kinds of servers do not count among them.
 
     xAI and Gemini's compatible API count them in `total_tokens`, Perplexity beside it.
     """
     total = count_or_none(usage.get("total_tokens"))
-    if read is None or written is None:
-        return written
+    if input_tokens is None or output_tokens is None:
+        return output_tokens
     if "citation_tokens" in usage:
-        return count_or_none(written + (reasoning or 0))
-    return written if total is None else max(written, total - read)
+        return count_or_none(output_tokens + (reasoning or 0))
+    return output_tokens if total is None else max(output_tokens, total - input_tokens)
 
 
 def _first_count(*values: Any) -> int | None:

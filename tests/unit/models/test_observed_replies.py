@@ -120,8 +120,8 @@ def failure(provider: str, body: Any, status: int = 200, **headers: str) -> Mode
     return caught.value
 
 
-def error(message: str, type: str | None = None, code: Any = None) -> dict[str, Any]:
-    return {"error": {"message": message, "type": type, "code": code}}
+def error(message: str, kind: str | None = None, code: Any = None) -> dict[str, Any]:
+    return {"error": {"message": message, "type": kind, "code": code}}
 
 
 XAI = "Your team x has either used all available credits or reached its monthly spending limit."
@@ -162,8 +162,8 @@ def test_missing_credit_stops_the_run_whatever_the_vendor_calls_it(
 def test_a_message_alone_means_missing_credit_under_a_4xx_only(
     provider: str, status: int, body: Any
 ) -> None:
-    said = body["error"]
-    message = said["message"] if isinstance(said, dict) else said
+    reported = body["error"]
+    message = reported["message"] if isinstance(reported, dict) else reported
     for other in (200, 500, 503):
         assert failure(provider, {"error": {"message": message}}, other).disposition != "halting"
 
@@ -277,17 +277,16 @@ def test_a_block_is_a_withheld_answer_wherever_it_is_reported(
 
 def test_a_block_in_frames_is_a_withheld_answer() -> None:
     headers = {"content-type": "application/vnd.amazon.eventstream"}
-    exception = {"exception_type": "validationException", "message_type": "exception"}
-    begun = event_frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "hi"}})
-    for message, body in (
-        (BLOCKED, aws_frame({"message": BLOCKED}, **exception)),
-        (BLOCKED, begun + aws_frame({"message": BLOCKED}, **exception)),
-    ):
+    block = aws_frame(
+        {"message": BLOCKED}, exception_type="validationException", message_type="exception"
+    )
+    half = event_frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "hi"}})
+    for body, text in ((block, ""), (half + block, "hi")):
         kind = provider_type("bedrock")
         assert isinstance(kind, HttpProviderType)
         answer = reread(kind, HttpReply(200, headers, body, 1.0, NOW))
-        assert (answer.finish_reason, answer.refusal) == ("content_filter", message)
-        assert answer.text == ("hi" if body.startswith(begun) else "")
+        assert (answer.finish_reason, answer.refusal) == ("content_filter", BLOCKED)
+        assert answer.text == text
 
 
 # -- tool calls, ends of streams, phases ------------------------------------------------------
@@ -375,8 +374,9 @@ def test_the_last_event_of_openais_streams_may_end_another_one(
     provider: str, events: list[Any]
 ) -> None:
     assert read(provider, [*events, b"[DONE]"]).text == "hi"
-    with pytest.raises(ModelError, match="ended before the reply did"):
-        read(provider, [*events[:1], b"[DONE]"] if provider == "anthropic" else [b"[DONE]"][:0])
+    if provider != "openai":  # whose own end it is
+        with pytest.raises(ModelError, match="ended before the reply did"):
+            read(provider, [*events[:-1], b"[DONE]"])
 
 
 def message(text: str, phase: str | None = None) -> dict[str, Any]:
