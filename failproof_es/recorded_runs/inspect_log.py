@@ -286,7 +286,7 @@ def _error(
     remainder: Remainder,
     place: str,
 ) -> ImportedError | None:
-    message = object_of(sample.get("error")).get("message") or output.get("error")
+    message = object_of(sample.get("error")).get("message") or output.get("error") or None
     if message is None and not replies:
         message = "the sample has no answer and no error"
     if message is None:

@@ -221,7 +221,8 @@ def test_a_sample_of_wrong_types_is_an_answer_or_an_error_of_the_source(sample: 
 def test_an_example_in_the_input_is_no_reply(spoken: list[Any], replies: list[str]) -> None:
     asked = [("user", "2+2?"), ("assistant", "4"), ("user", "1+1?")]
     examples = [{"role": role, "content": text, "source": "input"} for role, text in asked]
-    sample = {"id": 1, "input": examples, "messages": examples + spoken, "output": {"choices": []}}
+    output: Any = {"choices": [], "error": ""}
+    sample = {"id": 1, "input": examples, "messages": examples + spoken, "output": output}
     header = inspect_lines("capitals")[0]
     [answer] = all_of(inspect_run([header, {"sample": sample}, {"end": 1}]))
     assert [turn.content for turn in answer.case.turns] == [text for _, text in asked]
