@@ -34,6 +34,7 @@ from failproof_es.shell_analysis.equivalence.words import (
     Form,
     Word,
     in_order,
+    joined,
     literal,
 )
 from failproof_es.shell_analysis.parse import option_table
@@ -258,6 +259,47 @@ def _curl(name: str, program: str, words: Sequence[Word], statements: Statements
     return _build_from_table(name, program, words, statements)
 
 
+def _lsof(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
+    """The normal form of `lsof`, whose `-i` takes the next word unless that begins with a dash."""
+    attached: list[Word] = []
+    pending = list(words)
+    while pending:
+        word = pending.pop(0)
+        if _ENDS_IN_I.fullmatch(word.text or "") and pending and pending[0].start[:1] != "-":
+            if pending[0].begins_unknown:
+                raise UnreadableArguments("-i before a computed word")
+            word = Word((*word.atoms, *pending.pop(0).atoms))
+        attached.append(joined(word.atoms) or word)
+    return _build_from_table(name, program, attached, statements)
+
+
+def _unzip(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
+    """The normal form of `unzip`, whose `-d` may also stand behind the operands."""
+    if len(words) > 2 and words[-2].text == "-d":
+        words = (*words[-2:], *words[:-2])
+    return _build_from_table(name, program, words, statements)
+
+
+def _tail(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
+    """The normal form of `tail`. With one file, `-100f` is `-n 100 -f`."""
+    lines = re.fullmatch(r"-([0-9]+)f", (words[0].text or "") if words else "")
+    if lines is not None and len(words) <= 2 and all(word.is_one_word for word in words):
+        words = (literal("-n"), literal(lines[1]), literal("-f"), *words[1:])
+    return _build_from_table(name, program, words, statements)
+
+
+def _ps(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
+    """The normal form of `ps`. Letters without a dash may change places, unless two of them
+    select a format."""
+    letters = ""
+    rest = list(words)
+    while rest and _BSD_LETTERS.fullmatch(rest[0].text or ""):
+        letters += rest.pop(0).text or ""
+    if letters and len(set(letters) & set("uljsvX")) <= 1:
+        words = (literal("".join(sorted(letters))), *rest)
+    return _build_from_table(name, program, words, statements)
+
+
 def _cd(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
     rest = words[1:] if words and words[0].text == "--" else words
     if any(word.start.startswith("-") and word.text != "-" for word in rest):
@@ -271,6 +313,8 @@ def _ordered_words(name: str, program: str, words: Sequence[Word], statements: S
     return ("call", name, tuple(words))
 
 
+_ENDS_IN_I = re.compile("-[nPtal]*i")
+_BSD_LETTERS = re.compile("[auxwfeljsvX]+")
 _DATE_FIELDS = {
     "F": "%Y-%m-%d", "T": "%H:%M:%S", "R": "%H:%M", "D": "%m/%d/%y", "h": "%b", "%": "%%",
 }  # fmt: skip
@@ -293,6 +337,10 @@ _RULES: dict[str, Rule] = {
     "sed": _sed,
     "cd": _cd,
     "curl": _curl,
+    "lsof": _lsof,
+    "unzip": _unzip,
+    "tail": _tail,
+    "ps": _ps,
     "umask": lambda name, program, words, statements: ("call", name, normal_umask(words)),
     "date": _date,
     "find": normal_find,

@@ -113,6 +113,9 @@ class Statements:
                 return ("[[", normalize_grouping(node["X"], self._test))
             case "CaseClause":
                 return self._case(node)
+            case "DeclClause" if self.context.language == "bash":
+                arguments = map(self._declared, node.get("Args") or [])
+                return ("declare", node["Variant"]["Value"], *arguments)
             case _:
                 return self._generic_form(node)
 
@@ -134,6 +137,11 @@ class Statements:
         if node.get("Naked") or "Value" not in node:
             return ("assignment", self._generic_form(fields | {"Value": node.get("Value")}))
         return ("assignment", self._generic_form(fields), self._reader.value(node["Value"]))
+
+    def _declared(self, node: Node) -> Form:
+        """The form of an argument of `export` and similar: an assignment's value is not split."""
+        named = "Name" in node and not node.get("Naked")
+        return self._assignment(node) if named else self._generic_form(node)
 
     def _pipeline(self, node: Node) -> Form:
         nodes: list[Node] = []

@@ -25,6 +25,8 @@ _ESCAPE = re.compile(
 )
 _LETTERS = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
 _IN_BRACKETS = "!^-:.=["
+_GLOB_SIGNS = frozenset(f"*?]{_IN_BRACKETS}")
+_LONG_OPTION = re.compile(r"--[A-Za-z][\w-]*=")
 
 
 class WordReader:
@@ -41,11 +43,12 @@ class WordReader:
         """The words of an argument after brace expansion and before pathname expansion."""
         pieces = list(self._pieces(node))
         spread = expand_braces(pieces) if self.bash else [pieces]
-        return [
+        words = [
             word
             for expansion in spread
             if (word := joined(_globs(_expand_tildes(expansion)))) is not None
         ]
+        return [_without_idle_globs(word) for word in words]
 
     def value(self, node: Node | None) -> Word:
         """A word that is neither split nor globbed: an assignment's value, a `case` subject.
@@ -196,6 +199,17 @@ def _globs(pieces: Sequence[Piece]) -> Iterator[Atom]:
             index = end + 1
         else:
             yield Inert(piece.character)
+
+
+def _without_idle_globs(word: Word) -> Word:
+    """The word with inert globs if it is a long option with a value: no file has such a name."""
+    if not _LONG_OPTION.match(word.start):
+        return word
+    atoms = (
+        Inert(atom.text) if isinstance(atom, Active) and atom.text in _GLOB_SIGNS else atom
+        for atom in word.atoms
+    )
+    return joined(atoms) or word
 
 
 def _unsplit_word(pieces: Sequence[Piece]) -> Word:

@@ -36,7 +36,8 @@ _LONG: dict[str, tuple[str, ...]] = {
     "convert": (), "ffmpeg": (), "iconv": ("--output",), "pandoc": ("--output",),
     "mysqldump": ("--result-file",), "pg_dump": ("--file",), "pv": ("--output",),
     "gpg": ("--output",),
-    **dict.fromkeys(("zstd", "unzstd"), ("--output-dir-flat",)), "bsdtar": ("--directory", "--file"),
+    **dict.fromkeys(("zstd", "unzstd"), ("--output-dir-flat",)),
+    "bsdtar": ("--directory", "--file"),
 }  # fmt: skip
 
 
