@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
+from failproof_es.models.replies.model_name_check import without_route
 from failproof_es.web.bounded_json import read_json
 
 T = TypeVar("T")
@@ -44,5 +45,8 @@ def listed_ids(listing: bytes) -> list[str]:
 
 
 def is_listed(name: str, names: Sequence[str]) -> bool:
-    """Whether the model `name` is in the list `names`; it may lack the suffix `:latest`."""
-    return name in names or f"{name}:latest" in names
+    """Whether the model `name` is in the list `names`.
+
+    It may lack the suffix `:latest`, and have one of OpenRouter's routes.
+    """
+    return any(form in names for form in (name, f"{name}:latest", without_route(name)))

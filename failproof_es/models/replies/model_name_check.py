@@ -95,8 +95,13 @@ def _one_form(model: str, version: str | None, answered: str) -> tuple[str, str 
     """The three names without OpenRouter's routes, the last two in the model's order of words."""
     if "/" not in model:
         return model, version, answered
-    model, answered = _ROUTE.sub("", model), _ROUTE.sub("", answered)
+    model, answered = without_route(model), without_route(answered)
     return model, version and _reorder(version, model), _reorder(answered, model)
+
+
+def without_route(name: str) -> str:
+    """The name without OpenRouter's suffix for a choice of servers, which its list lacks."""
+    return _ROUTE.sub("", name)
 
 
 def _reorder(name: str, model: str) -> str:

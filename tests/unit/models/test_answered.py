@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from failproof_es.models.catalog.listing import is_listed
 from failproof_es.models.protocol import ModelError
 from failproof_es.models.replies.model_name_check import (
     VersionCheck,
@@ -125,6 +126,12 @@ def test_is_another_model(
     with pytest.raises(ModelError, match="was asked and") as raised:
         require_model(asked, version, answered, check)
     assert (raised.value.kind, raised.value.disposition) == ("model_mismatch", "final")
+
+
+def test_a_route_is_not_looked_for_in_a_list_of_models() -> None:
+    names = ["x-ai/grok-4.6", "llama3.2:latest"]
+    assert is_listed("x-ai/grok-4.6:nitro", names) and is_listed("llama3.2", names)
+    assert not is_listed("x-ai/grok-4.6:free", names)
 
 
 def test_the_version_that_was_asked_for_is_said() -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 import pytest
 
+from failproof_es.configuration.schema import Model
 from failproof_es.events import Usage
 from failproof_es.models.http_reply import HttpReply, InvalidReply
 from failproof_es.models.http_type import HttpProviderType
-from failproof_es.models.protocol import Answer, ModelError
+from failproof_es.models.protocol import Answer, ModelError, PreparedRequest
 from failproof_es.models.provider_type import provider_type
+from failproof_es.models.providers.sdk.provider import SdkProvider
+from failproof_es.models.providers.sdk.transport import SdkRequest
 from tests.every import every
 from tests.integration.models.contract.wires import aws_frame, event_frame
 
@@ -404,3 +408,31 @@ def test_the_final_answer_is_the_text_and_what_a_package_joins_is_known(
     answer = read("openai-responses", response)
     assert answer.text == text
     assert answer.library_text == "".join(item["content"][0]["text"] for item in messages)
+
+
+@every("text", ["42", "Let me see.42", "Let me see.", "Let me see.\n\n42"])
+def test_a_package_may_return_the_final_answer_or_all_that_it_joins(text: str) -> None:
+    entry = {"provider": "openai-responses-sdk", "class": "mine:Chat", "base_url": "http://x"}
+    model = Model.model_validate({**entry, "model": "m"})
+    provider = provider_type(model.provider).create(model, timeout_ms=1, connections=1)
+    assert isinstance(provider, SdkProvider)
+    messages = [message("Let me see.", "commentary"), message("42", "final_answer")]
+    answer = read("openai-responses", {"status": "completed", "output": messages})
+    request = PreparedRequest("http://x/responses", b"{}")
+    made = SdkRequest("POST", request.endpoint, {}, request.body)
+    provider._prepared[request.endpoint, request.body] = (made, [])
+
+    async def relay(*_: object) -> Answer:
+        return answer
+
+    async def read_with_class(*_: object) -> str:
+        return text
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(provider._wire, "relay", relay)
+        patched.setattr(provider, "_read_with_class", read_with_class)
+        if text in (answer.text, answer.library_text):
+            assert asyncio.run(provider.send(request)).text == "42"
+        else:
+            with pytest.raises(ModelError, match="does not return the text"):
+                asyncio.run(provider.send(request))

@@ -119,6 +119,17 @@ EXAMPLES = {
         reply=streamed(WHOLE, delta("output_text", "Grü"), delta("output_text", "ße")),
         stream=True, text="Grüße", **KNOWN,
     ),
+    "commentary": Example(
+        reply=document(
+            200,
+            response(
+                {**message(text("Let me see.")), "phase": "commentary"},
+                {**message(text("Grüße")), "phase": "final_answer"},
+            ),
+            **HEADERS,
+        ),
+        text="Grüße", **KNOWN,
+    ),
     "stream_of_items": Example(
         reply=streamed(
             WHOLE, delta("output_text", "Grü"), delta("output_text", "ße"), items=False
