@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from failproof_es.importers.protocol import Check
@@ -39,17 +40,22 @@ def with_options(question: str, options: Sequence[str]) -> str:
     return f"{question}\n\n{option_list}\n\n{_CHOOSE}"
 
 
-def check_of_choice(answer: Any, options: Sequence[str]) -> Check:
-    """The check that an answer chooses the expected option.
+def check_of_choice(answer: Any, choices: Any) -> Check:
+    """The check that an answer chooses the expected option of `choices`.
 
-    The expected `answer` is its letter, its number from 0 or its text. Raises `UnusableRecord` if
-    it is none of these for any option, or names several.
+    The expected `answer` is its letter, its number from 0 or its text; a number beside options that
+    are texts is no text. Raises `UnusableRecord` if it is none of these for any option, or names
+    several.
     """
+    options = options_of(choices)
     if isinstance(answer, list | tuple) and len(answer) == 1:
         [answer] = answer
     text = without_point((plain_text_of(answer) or "").strip())
     letters = _LETTERS[: len(options)]
-    names = (letters, map(str, range(len(options))), (without_point(o.strip()) for o in options))
+    numbers = [str(number) for number in range(len(options))]
+    names = [numbers]
+    if text not in numbers or not _is_number_beside_texts(answer, choices):
+        names += [list(letters), [without_point(option.strip()) for option in options]]
     chosen = {
         letter for ways in names for letter, way in zip(letters, ways, strict=True) if way == text
     }
@@ -66,3 +72,8 @@ def check_of_choice(answer: Any, options: Sequence[str]) -> Check:
         raise UnusableRecord(message, role="expected")
     [letter] = chosen
     return Check("regex", (_CHOSEN_LETTER.format(letter=letter),))
+
+
+def _is_number_beside_texts(answer: Any, choices: Any) -> bool:
+    is_number = isinstance(answer, int | float | Decimal) and not isinstance(answer, bool)
+    return is_number and all(isinstance(part, str) for part in parts_of(choices))

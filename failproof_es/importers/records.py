@@ -150,11 +150,10 @@ def case_of(
             )
     _note_doubtful(record, mapping, place, findings)
     turns = _turns(record, mapping, place, findings)
-    options = options_of(_value_of_role(record, mapping, "choices"))
-    if options:
+    if options := options_of(_value_of_role(record, mapping, "choices")):
         question = with_options(turns[-1].content, options)
         turns = (*turns[:-1], Turn(role="user", content=question))
-        expected = _choice_expected(options, record, mapping, place, findings)
+        expected = _choice_expected(record, mapping, place, findings)
     else:
         expected = _expected(RowExpectation(), _NUMBERS, record, mapping, place, findings)
     record_id = _value_of_role(record, mapping, "id")
@@ -173,7 +172,6 @@ def case_of(
 
 
 def _choice_expected(
-    options: Sequence[str],
     record: Mapping[str, Any],
     mapping: ColumnMap,
     place: Place,
@@ -183,7 +181,8 @@ def _choice_expected(
     if text_of(_value_of_role(record, mapping, "match"), "match").strip():
         column = place._replace(field=mapping.columns["match"])
         findings.note(column, "an answer has to name the letter of a choice: no match is read")
-    check = check_of_choice(_value_of_role(record, mapping, "expected"), options)
+    answer, choices = (_value_of_role(record, mapping, role) for role in ("expected", "choices"))
+    check = check_of_choice(answer, choices)
     return _expected(RowExpectation([check]), _NUMBERS[1:], record, mapping, place, findings)
 
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from failproof_es.importers.choices import check_of_choice, options_of
+from failproof_es.importers.choices import check_of_choice
 from failproof_es.importers.protocol import Check
 from failproof_es.importers.record_values import UnusableRecord
 from tests.every import every
@@ -17,7 +17,7 @@ from tests.unit.importers.reading import ImportedSource, read
 def chosen(answer: Any, choices: Any) -> str:
     """The expected letter, or the reason against the record."""
     try:
-        [pattern] = check_of_choice(answer, options_of(choices)).texts
+        [pattern] = check_of_choice(answer, choices).texts
     except UnusableRecord as error:
         return f"{error.role}: {error}"
     [letter] = [letter for letter in "ABCD" if re.search(pattern, f"ANSWER: {letter}")]
@@ -34,6 +34,7 @@ def chosen(answer: Any, choices: Any) -> str:
         (4, [2, 4, 6], "B"),
         (4.0, ["2.0", "4.0"], "B"),
         (1, [0, 1, 2], "B"),
+        *((answer, ["0", "1", "4", "2"], "C") for answer in (2, 2.0)),
         ("A", ["A", "B"], "A"),
     ],
 )  # fmt: skip
