@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from failproof_es.recorded_runs.json_values import list_of, object_of
+from failproof_es.recorded_runs.plain import digest_of, plain_value
 from failproof_es.recorded_runs.records import Remainder
 
 _LOCATIONS = {"begin": "starts_with", "end": "ends_with", "any": "contains", "exact": "equals"}
@@ -24,7 +25,8 @@ def scorers_of(header: Mapping[str, Any]) -> list[Any]:
         {"name": score.get("scorer") or score.get("name"), "options": score.get("params")}
         for score in scores
     ]
-    return [scorer for at, scorer in enumerate(by_result) if scorer not in by_result[:at]]
+    once = {digest_of(plain_value(scorer, Remainder(), "")): scorer for scorer in by_result}
+    return list(once.values())
 
 
 def checks_of(scorers: Any, remainder: Remainder) -> Checks:

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 _TOKEN = re.compile(
     r"(?P<set>\[\^?(?:[^\]\\]|\\.)*\])"
-    r"|(?P<escape>\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|c[A-Za-z]|[0-9]+|.))"
+    r"|(?P<escape>\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|c[A-Za-z]|[0-9]{1,9}|.))"
     r"|(?P<open>\((?:\?(?:<[=!]|<[A-Za-z_$][\w$]*>|[:=!])|(?!\?)))"
     r"|(?P<repeat>(?:[*+?]|\{[0-9]+(?:,[0-9]*)?\})\??(?![*+?]))"
     r"|(?P<wrong>[\[\\(*+?]|\{[0-9]+(?:,[0-9]*)?\})|.",
     re.DOTALL,
 )
-_MEMBER = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|c[A-Za-z]|[0-9]+|.)|.", re.DOTALL)
+_MEMBER = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|c[A-Za-z]|[0-9]{1,9}|.)|.", re.DOTALL)
 _MAY_BE_UNSET = re.compile(r"\||\)(?:[?*]|\{0)")
 """A group that may match nothing: a reference to it fails, but is empty in JavaScript."""
 _WORD = "A-Za-z0-9_"
@@ -64,6 +64,7 @@ def _rewritten(source: str) -> Iterator[str]:
     groups: list[tuple[str, int | None]] = []
     count = 0
     closed: set[int] = set()
+    may_be_unset = _MAY_BE_UNSET.search(source) is not None
     last = ""
     """What a repeat repeats: of a group, its beginning."""
     for token in _TOKEN.finditer(source):
@@ -74,7 +75,7 @@ def _rewritten(source: str) -> Iterator[str]:
             case "set":
                 yield _set(part)
             case "escape" if part[1] in "123456789":
-                if int(part[1:]) not in closed or _MAY_BE_UNSET.search(source):
+                if int(part[1:]) not in closed or may_be_unset:
                     raise NotTranslated(part)
                 yield part
             case "escape":
