@@ -5,12 +5,13 @@ It never holds secrets: `api_key_env` names an environment variable.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import PydanticCustomError
 
 from failproof_es.configuration.choices import (
     Matrix,
@@ -23,15 +24,34 @@ from failproof_es.configuration.place import EntryFolders
 from failproof_es.configuration.providers import PROVIDERS, default_key_variable
 from failproof_es.configuration.section import Section as Section
 from failproof_es.support.shipped import resolve
+from failproof_es.support.timestamps import parse_moment
 
 _DAY_MS = 24 * 60 * 60 * 1000
 _LARGEST = 2**63 - 1
 """The largest integer that every reader of the recorded JSON can hold."""
 
 
-def _unless_placeholder(timestamp: Any) -> Any:
-    """`None` for the placeholder of specification 001's example, else the value."""
-    return None if timestamp == "ISO-8601" else timestamp
+def _parse_timestamp(written: Any) -> Any:
+    """The time in a text, by default in UTC; `None` for the placeholder of specification 001."""
+    if written is None or written == "ISO-8601" or isinstance(written, datetime):
+        return None if written == "ISO-8601" else written
+    if not isinstance(written, str):
+        raise PydanticCustomError("string_type", "must be a time, written as text")
+    if (moment := parse_moment(written)) is None:
+        raise PydanticCustomError("invalid-value", "is no time: write it as 2026-01-31T12:30:00Z")
+    return moment
+
+
+def _require_day(text: str) -> str:
+    """The text, if it is a day of the calendar."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        raise PydanticCustomError("invalid-value", "is no day of the calendar") from None
+    return text
+
+
+_Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_require_day)]
 
 
 class TestRun(Section):
@@ -45,7 +65,7 @@ class TestRun(Section):
     """A UUID, or any text. A UUID is derived from the text, and both find the run. Generated unless
     given."""
     timestamp: Annotated[
-        datetime | None, Field(strict=False), BeforeValidator(_unless_placeholder)
+        datetime | None, Field(strict=False), BeforeValidator(_parse_timestamp)
     ] = None
     """The time in the names of its files. The default is the time of its start, also for the
     placeholder `ISO-8601` of specification 001."""
@@ -336,7 +356,7 @@ class ModelPrice(ListedRates):
 class PriceList(Section):
     """The prices of a day: the content of a price file."""
 
-    version: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    version: _Day
     """The day of the prices, as YYYY-MM-DD; recorded with every run that uses them."""
     models: Annotated[list[ModelPrice], Field(min_length=1)]
     """The prices."""
@@ -347,7 +367,7 @@ class Prices(Section):
 
     file: Annotated[str | None, Field(min_length=1)] = None
     """A YAML or JSON file with `version` and `models`, read once, when the run begins."""
-    version: Annotated[str | None, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] = None
+    version: _Day | None = None
     """The day of the prices written here, as YYYY-MM-DD."""
     models: list[ModelPrice] = []
     """Prices written here instead of in a file."""

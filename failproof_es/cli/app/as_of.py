@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import click
 
-from failproof_es.cli.app.option_values import parse_moment
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import Connection, max_position, position_at
+from failproof_es.support.timestamps import parse_moment
 
 F = TypeVar("F", bound=Callable[..., Any])
 

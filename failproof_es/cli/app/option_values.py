@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 
 import click
 
 from failproof_es.problems import Problems, shown_value
+from failproof_es.support.timestamps import parse_moment
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_PLACES = 50
@@ -56,15 +57,6 @@ def moment_argument(text: str) -> datetime:
             f"{text!r} is not a time: write it as 2026-01-31 or 2026-01-31T12:30:00Z"
         )
     return moment
-
-
-def parse_moment(text: str) -> datetime | None:
-    """The time (ISO 8601) in the text, with its time zone, by default UTC; `None` if it is none."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def usd_argument(text: str) -> Decimal:

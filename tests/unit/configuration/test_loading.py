@@ -351,6 +351,36 @@ def test_a_reference_to_an_environment_variable_is_refused_not_sent(
     assert problem.code == "placeholder-unresolved"
 
 
+@every(
+    ("written", "moment"),
+    [
+        ("2026-11-30T10:00", "2026-11-30T10:00:00Z"),
+        ("'2026-11-30T10:00:00+02:00'", "2026-11-30T10:00:00+02:00"),
+        ("2026-11-30", "2026-11-30T00:00:00Z"),
+        ("'20261130'", "2026-11-30T00:00:00Z"),
+        ("ISO-8601", None),
+    ],
+)
+def test_a_timestamp_is_a_time_in_utc_unless_it_says_another(
+    tmp_path: Path, written: str, moment: str | None
+) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(GOOD.replace("{name: smoke}", f"{{name: smoke, timestamp: {written}}}"))
+    resolved = load_configuration(path).resolved()
+    assert resolved["test_run"]["timestamp"] == moment
+
+
+@every(
+    ("written", "code"),
+    [("20261130", "wrong-type"), ("2026", "wrong-type"), ("1.5", "wrong-type"),
+     ("true", "wrong-type"), ("tomorrow", "invalid-value"), ("'2026-13-01'", "invalid-value")],
+)  # fmt: skip
+def test_a_number_is_no_timestamp(tmp_path: Path, written: str, code: str) -> None:
+    text = GOOD.replace("{name: smoke}", f"{{name: smoke, timestamp: {written}}}")
+    [problem] = problems_of(tmp_path, text)
+    assert (problem.code, problem.line, problem.field) == (code, 1, "test_run.timestamp")
+
+
 @every("value", ["${NAME:-%s}", "{{ env['NAME'] | default('%s') }}"])
 def test_of_a_reference_to_a_variable_its_name_is_quoted_and_a_key_is_still_a_key(
     tmp_path: Path, value: str
@@ -469,7 +499,7 @@ SECRET = "hunter2"
         (f"a: !{SECRET} 1\n", "p.yaml:1: tags"),
         (f"a: *{SECRET}\n", "p.yaml:1: aliases"),
         (f"? [{SECRET}]\n: 1\n", "p.yaml:1: a key must be"),
-        ("\x00" + SECRET, "p.yaml: is not YAML"),
+        ("\x00" + SECRET, "p.yaml:1: is not YAML"),
         (f'a: "\\x{SECRET}"\n', "p.yaml:1: is not YAML"),
     ],
 )
