@@ -132,10 +132,11 @@ def _suggest_notation(detail: ErrorDetails) -> str | None:
 
     `None` for any other error.
     """
-    text = _describe_value(detail["input"])
     match detail["type"], detail["input"]:
         case "string_type", int() | float():
-            return f"""put it in quotes: '{text}'; after --set write "'{text}'" for the shell"""
+            return (
+                """put it in quotes, as it is written; after --set write "'VALUE'" for the shell"""
+            )
         case (("int_type" | "float_type" | "bool_type"), str(quoted)):
             return _suggest_unquoting(detail["type"], quoted)
         case "less_than_equal", int() | float() as number if _is_share(detail, number):

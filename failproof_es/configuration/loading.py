@@ -13,7 +13,7 @@ import orjson
 from pydantic import ValidationError
 
 from failproof_es.configuration.explain import report_schema_errors
-from failproof_es.configuration.locations import Location, located
+from failproof_es.configuration.locations import Location, nearest_location
 from failproof_es.configuration.other_tools import problem_of_content, problem_of_file
 from failproof_es.configuration.overrides import override, place_of_model, set_folder
 from failproof_es.configuration.place import EntryFolders
@@ -63,7 +63,7 @@ class LoadedConfiguration:
         field."""
         if problem.field is None or problem.path is not None:
             return problem
-        path, line = self.tree.place_of(located(problem.field), self.path)
+        path, line = self.tree.place_of(nearest_location(problem.field), self.path)
         return replace(problem, path=path, line=line)
 
     @property

@@ -21,6 +21,7 @@ from failproof_es.support.shipped import PREFIX, resolve
 _FROM = Path("--set")
 _EXAMPLE = "execution.parallel_workers=8"
 _REMEDY = f"write it like --set {_EXAMPLE} or --set models.0.temperature=0.5"
+_COMMENT = re.compile(r"(?:^|\s)#")
 _NUMBER = re.compile(r"[0-9]{1,6}")
 
 
@@ -53,11 +54,25 @@ def override(tree: YamlTree, settings: Sequence[str], problems: Problems) -> Non
             problems.error(
                 "empty-value", "has no value", path=_FROM, field=field, remedy="write null or ''"
             )
+        elif _is_cut(text):
+            remedy = f"""put the value in quotes: --set "{key_path}='...'\""""
+            wrong = "has ` #`, where YAML reads a comment"
+            problems.error("invalid-value", wrong, path=_FROM, field=field, remedy=remedy)
         elif (value := parse_yaml(_FROM, text, problems)) is not None:
             if conflict := _set_value(tree, location, value.value):
                 problems.error("unknown-field", conflict, path=_FROM, field=field)
             else:
                 tree.overridden.add(location)
+
+
+def _is_cut(text: str) -> bool:
+    """Whether YAML reads the end of the value as a comment."""
+    starts = [match.start() for match in _COMMENT.finditer(text)]
+    if not starts:
+        return False
+    value = parse_yaml(_FROM, text, Problems())
+    heads = (parse_yaml(_FROM, text[:start] or "null", Problems()) for start in starts)
+    return any(value is None or (head and head.value == value.value) for head in heads)
 
 
 def _with_entries(values: Any, location: Location) -> Location:

@@ -6,14 +6,22 @@ and tags are refused, so no object is constructed and no small file expands to a
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, NodeEvent
+from ruamel.yaml.events import (
+    AliasEvent,
+    CollectionEndEvent,
+    CollectionStartEvent,
+    DocumentStartEvent,
+    NodeEvent,
+)
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.reader import ReaderError
 
 from failproof_es.configuration.locations import Location, dotted
 from failproof_es.problems import Problems, unreadable_problem
@@ -21,6 +29,9 @@ from failproof_es.problems import Problems, unreadable_problem
 _LARGEST = 1_000_000
 _CASES = frozenset({".jsonl", ".ndjson", ".csv", ".tsv"})
 DEEPEST = 50
+_INDICATOR = re.compile(r"(?:^|[:,\[{-])\s*[*&!%@`]")
+"""A value that begins with a character that has a meaning in YAML."""
+_IN_QUOTES = "put the text in quotes; write out what an alias or a tag stands for"
 _MOST_DIGITS = 100
 """Digits of a whole number in any notation. Python converts and writes no longer numbers."""
 
@@ -80,7 +91,8 @@ def read_yaml(
         problems.error("not-yaml", "is a file of cases, not YAML", path=path, remedy=remedy)
         return None
     if len(raw) > largest:
-        problems.error("file-too-large", f"is larger than {largest} bytes", path=path)
+        message, remedy = f"is larger than {largest} bytes", "split it into several files"
+        problems.error("file-too-large", message, path=path, remedy=remedy)
         return None
     try:
         text = raw.decode("utf-8-sig")
@@ -108,6 +120,8 @@ def parse_yaml(
                 problems.error("nested-too-deeply", "is nested too deeply", path=path, line=line)
                 return None
             _refuse_references(path, event, problems)
+        if len(problems.errors) > before:
+            return None
         root = _create_parser().compose(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark
@@ -117,11 +131,15 @@ def parse_yaml(
         remedy = _remedy(text, line)
         problems.error("not-yaml", f"is not YAML{why}{where}", path=path, line=line, remedy=remedy)
         return None
+    except ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        why = f": it holds the character U+{error.character:04X}" if quoting else ""
+        remedy = "remove it, or write it as an escape in double quotes"
+        problems.error("not-yaml", f"is not YAML{why}", path=path, line=line, remedy=remedy)
+        return None
     except (YAMLError, ValueError) as error:
         why = f": {error}" if quoting else ""
         problems.error("not-yaml", f"is not YAML{why}", path=path)
-        return None
-    if len(problems.errors) > before:
         return None
     if root is None:
         problems.error("empty-file", "is empty", path=path, remedy="see configs/quickstart.yaml")
@@ -142,6 +160,8 @@ def _remedy(text: str, line: int | None) -> str:
         for source_line in at_fault
     ):
         return "a tab indents this line: indent with spaces"
+    if any(_INDICATOR.search(source_line) for source_line in at_fault):
+        return _IN_QUOTES
     return "check the indentation, quotes and brackets here and in the line above"
 
 
@@ -151,24 +171,21 @@ def _create_parser() -> YAML:
 
 def _refuse_references(path: Path, event: Any, problems: Problems) -> None:
     line = event.start_mark.line + 1
-    if isinstance(event, AliasEvent):
-        problems.error(
-            "unsupported-yaml",
-            "aliases (*name) are not supported",
-            path=path,
-            line=line,
-            remedy="write it out",
-        )
+
+    def refuse(construct: str, remedy: str = _IN_QUOTES) -> None:
+        message = f"{construct} are not supported"
+        problems.error("unsupported-yaml", message, path=path, line=line, remedy=remedy)
+
+    if isinstance(event, DocumentStartEvent) and (event.version or (1, 2)) != (1, 2):
+        refuse("directives of another version than YAML 1.2", "remove the line with %YAML")
+    elif isinstance(event, AliasEvent):
+        refuse("aliases (*name)")
     elif isinstance(event, NodeEvent):
         if event.anchor:
-            problems.error(
-                "unsupported-yaml", "anchors (&name) are not supported", path=path, line=line
-            )
+            refuse("anchors (&name)")
         implicit = getattr(event, "implicit", True)
         if not (any(implicit) if isinstance(implicit, tuple) else implicit):
-            problems.error(
-                "unsupported-yaml", "tags (!name) are not supported", path=path, line=line
-            )
+            refuse("tags (!name)")
 
 
 def _read_node(path: Path, node: Node, at: Location, tree: YamlTree, problems: Problems) -> Any:
@@ -188,7 +205,7 @@ def _read_node(path: Path, node: Node, at: Location, tree: YamlTree, problems: P
             )  # fmt: skip
         except ValueError:  # tagged as a number, but Python can't parse it
             pass
-        return str(node.value)
+        return _join_halves(str(node.value))
     raise TypeError(f"{type(node).__name__} is not YAML this reader knows")
 
 
@@ -201,7 +218,7 @@ def _read_mapping(
         if not isinstance(key_node, ScalarNode):
             problems.error("unsupported-yaml", "a key must be a plain word", path=path, line=line)
             continue
-        key = str(key_node.value)
+        key = _join_halves(str(key_node.value))
         if key in values:
             first = tree.lines[(*at, key)]
             field = dotted((*at, key)) if tree.quoting else None
@@ -216,8 +233,13 @@ def _read_mapping(
     return values
 
 
+def _join_halves(text: str) -> str:
+    """The text with a character for each surrogate pair, as JSON escapes it; a half is left."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
 def _read_scalar(node: ScalarNode) -> Any:
-    text = str(node.value)
+    text = _join_halves(str(node.value))
     match str(node.tag).rsplit(":", 1)[-1]:
         case "null":
             return None

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.configuration.locations import dotted, located
 from failproof_es.problems import InvalidInput, Problem
+from tests.every import every
 
 TEXT = """\
 test_run: {name: smoke}
@@ -52,6 +53,15 @@ def test_settings_are_part_of_the_resolved_configuration(tmp_path: Path) -> None
     assert loaded.digest() != load(tmp_path).digest()
 
 
+@every("value", ["Ticket #12", "#12", "'a' # b", "[a #b]"])
+def test_a_value_that_a_comment_cuts_is_refused(tmp_path: Path, value: str) -> None:
+    [problem] = problems_of(tmp_path, f"test_run.name={value}")
+    assert (problem.code, problem.field) == ("invalid-value", "test_run.name")
+    assert load(tmp_path, "test_run.name='Ticket #12'").resolved()["test_run"]["name"] == (
+        "Ticket #12"
+    )
+
+
 def test_a_key_in_a_setting_is_not_quoted(tmp_path: Path) -> None:
     settings = ("models.0.api_key: sk-s3cr3t", "sk-proj-s3cr3ts3cr3ts3cr3t=x")
     problems = problems_of(tmp_path, *settings)
@@ -66,17 +76,17 @@ def test_a_key_in_a_setting_is_not_quoted(tmp_path: Path) -> None:
         ("execution.parallel_workers=x", "execution.parallel_workers", "wrong-type"),
         ("gates.no_regression_against=[1]", "gates.no_regression_against", "wrong-type"),
         ("prompts.path={a: b}", "prompts.path", "wrong-type"),
-        ("prompts.path=7", "prompts.path", "put it in quotes: '7'"),
+        ("prompts.path=7", "prompts.path", "put it in quotes"),
         ("gates.no_failures_at=S0", "gates.no_failures_at", "put it in brackets"),
         (
             "test_run.name=2024",
             "test_run.name",
-            "a valid string; it is 2024 (put it in quotes: '2024'",
+            "a valid string; it is 2024 (put it in quotes, as it is written",
         ),
         (
             "test_run.name=true",
             "test_run.name",
-            "a valid string; it is true (put it in quotes: 'true'",
+            "a valid string; it is true (put it in quotes, as it is written",
         ),
         ("models[1].model=x", "models[1].model", "1 entry, counted from 0: there is no models.1"),
         ("models.1.model=x", "models[1].model", "1 entry, counted from 0: there is no models.1"),
@@ -172,6 +182,8 @@ def test_problems_of_a_dialects_options_get_their_place(tmp_path: Path) -> None:
         Problem("unknown-field", "is not known", field="prompts.options.tempalte")
     )
     assert (placed.path, placed.line) == (tmp_path / "run.yaml", 7)
+    spaced = loaded.placed(Problem("c", "m", field="prompts.options.my suite"))
+    assert (spaced.path, spaced.line) == (tmp_path / "run.yaml", 6)
     own = Problem("unknown-field", "is not known", field="prompts.options.tempalte", path=Path("x"))
     assert loaded.placed(own) == own
 
