@@ -168,6 +168,8 @@ def runs(
     """
     if total and (limit is not None or unscored):
         raise WrongUsage("options-conflict", "--total excludes --limit and --unscored")
+    if everything and limit is not None:
+        raise WrongUsage("options-conflict", "--all excludes --limit")
     limit = min(limit or _LIMIT, sys.maxsize - 1)
     problems: list[str] = []
     with session().open_store() as store, store.lend() as connection:

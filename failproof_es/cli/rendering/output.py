@@ -27,6 +27,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.table_layout import fitting_layout, natural_width
 from failproof_es.cli.rendering.wrapping import terminal_width, with_end_cut, wrapped
 from failproof_es.problems import InvalidInput
@@ -78,7 +79,10 @@ def format_option(*allowed: Format) -> Callable[[F], F]:
             context.meta[_SHORT] = short_for
 
     def set_format(context: click.Context, _: click.Parameter, value: str | None) -> Format:
-        return Format(value or context.meta.get(_SHORT) or choices[0])
+        short = context.meta.get(_SHORT)
+        if short and value and value != short:
+            raise WrongUsage("options-conflict", f"--json excludes --format {value}", context)
+        return Format(value or short or choices[0])
 
     def decorate(command: F) -> F:
         command = click.option(

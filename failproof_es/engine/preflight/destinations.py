@@ -13,7 +13,7 @@ from failproof_es.models.catalog.packages import describe_class
 from failproof_es.models.trust.permissions import Demand, demands_of_model, models_of
 from failproof_es.problems import Problem
 from failproof_es.support.loopback import is_this_machine
-from failproof_es.support.shipped import expand_home
+from failproof_es.support.shipped import resolve
 
 
 def announce(
@@ -95,8 +95,8 @@ def _files(configuration: Configuration) -> Iterator[str]:
     output = configuration.output.file
     if output is None or not output.enabled:
         return
-    here, path = Path.cwd(), expand_home(output.path)
-    if not (here / path).resolve().is_relative_to(here.resolve()):
+    here, path = Path.cwd(), resolve(output.path, configuration.test_run.folder)
+    if not path.resolve().is_relative_to(here.resolve()):
         yield f"writes results to {output.path}, outside of the working folder {here}"
 
 
