@@ -7,6 +7,8 @@ from collections.abc import Mapping
 _WORDS: Mapping[str, str] = {"pass": "match", "fail": "no match"}
 _UNWANTED = "unwanted answer"
 _CLASSES = {word: name for name, word in _WORDS.items()} | {_UNWANTED: "pass"}
+TRANSLATED = frozenset(_WORDS) | frozenset(_CLASSES)
+"""Names of classes, and words for them, that a class of another meaning must not have."""
 
 
 def class_word(name: str, passed: bool | None = None) -> str:

@@ -7,11 +7,16 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from failproof_es.dialects.kit import cut_off
+from failproof_es.dialects.kit import cut_off, unusable
 from failproof_es.dialects.shipped.promptguard.reply import NUMBERS, TruthVerdict
+from failproof_es.support.class_words import TRANSLATED
 
-RESERVED = frozenset({"error", "refusal", "parse_error", "empty", "unclassified", cut_off.CLASS})
-"""Classes of replies without a verdict: no label may have one of these names."""
+_NO_VERDICT = ("error", "refusal", "parse_error", "empty", "unclassified", cut_off.CLASS)
+RESERVED = {
+    **dict.fromkeys((*_NO_VERDICT, *unusable.CLASSES), "is the class of a reply without a verdict"),
+    **dict.fromkeys(TRANSLATED, "reads as a class of other dialects in tables and reports"),
+}
+"""Names that no label may have, each with the reason."""
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -83,7 +88,7 @@ def defects(rules: Sequence[Rule]) -> list[tuple[str, str]]:
     if not rules:
         return [("", "must hold at least one rule")]
     problems = [
-        (f"[{index}].label", f"{rule.label!r} is the class of a reply without a verdict")
+        (f"[{index}].label", f"{rule.label!r} {RESERVED[rule.label]}")
         for index, rule in enumerate(rules)
         if rule.label in RESERVED
     ]

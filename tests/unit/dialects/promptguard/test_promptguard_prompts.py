@@ -17,6 +17,7 @@ from jsonschema import Draft7Validator
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.core.case import Case
 from failproof_es.dialects import configured, recognise
+from failproof_es.dialects.kit import unusable
 from failproof_es.dialects.kit.templates import delimiter
 from failproof_es.dialects.shipped.promptguard import PromptGuard
 from failproof_es.dialects.shipped.promptguard.decision import DEFAULT
@@ -241,7 +242,10 @@ def test_an_option_without_a_value_is_as_left_out_unless_nobody_knows_it() -> No
         ({"template": "{{prompt}}{{delimiter}}"}, "prompts.options.template", "invalid-template"),
         ({"decision": []}, "prompts.options.decision", "invalid-rule"),
         ({"decision": [{}]}, "prompts.options.decision[0].label", "missing-field"),
-        ({"decision": [{"label": "refusal"}]}, "prompts.options.decision[0].label", "invalid-rule"),
+        *(
+            ({"decision": [{"label": name}]}, "prompts.options.decision[0].label", "invalid-rule")
+            for name in ("refusal", "truncated", *unusable.CLASSES, "pass", "fail", "match")
+        ),
         ({"decision": [{"label": "a", "G": {}}]}, "prompts.options.decision[0].G", "unknown-field"),
         (
             {"decision": [{"label": "a", "F": {"atleast": 1.0}}]},
