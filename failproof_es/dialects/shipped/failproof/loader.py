@@ -20,6 +20,8 @@ from failproof_es.dialects.shipped.failproof.prompt_variables import fill
 from failproof_es.dialects.shipped.failproof.test_case import FIELDS, FailproofCase
 from failproof_es.problems import Problems
 
+_REMEDY_UNUSED = "remove it, or check its spelling; a name has no braces"
+
 
 def load(files: Sequence[Path], problems: Problems) -> Iterator[tuple[Path, Case]]:
     """Yield every valid case with its file, in order; every defect goes to `problems`.
@@ -125,7 +127,8 @@ class _CaseReader:
             )
         for name in filled.unused:
             message = f"the prompt has no {{{{{name}}}}}: the variable is not used"
-            remedy = "remove it, or check its spelling"
+            is_single = f"{{{name}}}" in test_case.prompt
+            remedy = f"write {{{{{name}}}}} for {{{name}}}" if is_single else _REMEDY_UNUSED
             self._warn("no-effect", f"prompt_vars.{name}", message, remedy)
         return None if filled.missing else filled.text
 

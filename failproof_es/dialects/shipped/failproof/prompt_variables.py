@@ -1,9 +1,10 @@
 """`prompt_vars`: filling `{{name}}` in a prompt (specification 000 § 1).
 
 A variable is two opening braces, a name, two closing braces; spaces and tabs around the
-name are allowed. A name begins with a letter or an underscore and goes on with letters,
-digits, `_`, `.` and `-`. Everything else - single braces, JSON, LaTeX, `{{ 1 }}` - is text
-and stays exactly as it is.
+name are allowed. A name is a key of the case's `prompt_vars`, whatever characters but braces
+it has. Any other name that begins with a letter or an underscore and goes on with letters,
+digits, `_`, `.` and `-` is a variable without a value. Everything else - single braces, JSON,
+LaTeX, `{{ 1 }}` - is text and stays exactly as it is.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_VARIABLE = re.compile(r"\{\{[ \t]*([^\W\d][\w.-]*)[ \t]*\}\}")
+_BRACES = re.compile(r"\{\{([^{}]*)\}\}")
+_NAME = re.compile(r"[^\W\d][\w.-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +33,12 @@ def fill(prompt: str, values: Mapping[str, str]) -> FilledPrompt:
     used_names: dict[str, None] = {}
 
     def value(match: re.Match[str]) -> str:
-        name = match.group(1)
-        used_names[name] = None
-        return values.get(name, match.group(0))
+        name = match[1] if match[1] in values else match[1].strip(" \t")
+        if name in values or _NAME.fullmatch(name):
+            used_names[name] = None
+        return values.get(name, match[0])
 
-    text = _VARIABLE.sub(value, prompt) if "{{" in prompt else prompt
+    text = _BRACES.sub(value, prompt) if "{{" in prompt else prompt
     return FilledPrompt(
         text,
         missing=tuple(name for name in used_names if name not in values),

@@ -168,6 +168,30 @@ def test_an_unused_variable_is_a_warning() -> None:
     assert [warning.field for warning in problems.warnings] == ["prompt_vars.b"]
 
 
+@every(
+    ("name", "prompt"),
+    [
+        ("first name", "Hello {{first name}}"),
+        ("first name", "Hello {{ first name\t}}"),
+        ("1", "Hello {{1}}"),
+        ("2nd", "Hello {{2nd}}"),
+        (" a", "Hello {{ a}}"),
+        ("é-ß.x", "Hello {{é-ß.x}}"),
+        ("a\nb", "Hello {{a\nb}}"),
+    ],
+)
+def test_every_key_of_the_variables_is_a_name(name: str, prompt: str) -> None:
+    (case,), problems = loaded(line(prompt=prompt, prompt_vars={name: "Ann"}))
+    assert case.turns[0].content == "Hello Ann" and not list(problems)
+
+
+def test_a_variable_in_single_braces_is_said_with_the_double_ones() -> None:
+    _, problems = loaded(line(prompt="Hello {name}", prompt_vars={"name": "Ann", "b{": ""}))
+    named, braced = problems.warnings
+    assert named.remedy == "write {{name}} for {name}"
+    assert braced.remedy and "no braces" in braced.remedy
+
+
 @every("given_vars", [{}, {"prompt_vars": {}}])
 def test_without_variables_a_prompt_is_the_exact_text_to_be_sent(
     given_vars: dict[str, object],
