@@ -35,6 +35,16 @@ class ModelReply:
         return split_thoughts(self.text).text
 
     @property
+    def text_or_refusal(self) -> str:
+        """The text; if that is blank, the words that the provider marks as a refusal."""
+        return text_or_refusal(self.text, self.refusal)
+
+    @property
+    def answer_or_refusal(self) -> str:
+        """The `answer`; if that is blank, the words that the provider marks as a refusal."""
+        return text_or_refusal(self.answer, self.refusal)
+
+    @property
     def ended(self) -> Meaning:
         """The meaning of its finish reason (`core.finish_reasons`)."""
         return meaning_of(self.finish_reason)
@@ -43,6 +53,11 @@ class ModelReply:
     def cut_off(self) -> bool:
         """Whether the server cut the answer off, at max_tokens or another limit."""
         return self.ended == "cut_off"
+
+
+def text_or_refusal(text: str, refusal: str | None) -> str:
+    """The text of a reply; if that is blank, its refusal, if it has one."""
+    return text if text.strip() else refusal or text
 
 
 @dataclass(frozen=True, slots=True)

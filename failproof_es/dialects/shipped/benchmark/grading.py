@@ -3,7 +3,7 @@
 The class of an answer, by the first rule that holds: `error` (nothing usable came back), `withheld`
 (by the provider), `broken` and `unknown` (see `dialects.kit.unusable`), `truncated` (it was cut
 off, see `dialects.kit.cut_off`), `empty`, `answered`. Only `answered` goes to a judge, without the
-opening thoughts; `empty` scores 0 without a judge; the other classes have no score.
+opening thoughts, a refusal too; `empty` scores 0 without a judge; the other classes have no score.
 """
 
 from __future__ import annotations
@@ -23,14 +23,13 @@ from failproof_es.core.evaluation import (
     Transcript,
 )
 from failproof_es.core.outcome import EvaluationOutcome
-from failproof_es.core.transcript import WITHHELD
 from failproof_es.dialects.kit import cut_off, unusable
 from failproof_es.dialects.protocol import Expectation
 from failproof_es.dialects.shipped.benchmark.bands import BANDS, PASSES_FROM, band_of
 from failproof_es.dialects.shipped.benchmark.prompts import judge_prompt
 
 NAME = "benchmark"
-VERSION = "4"
+VERSION = "5"
 FAILING_SCORES = {"accuracy": 0.0, "evaluation_score": 0.0}
 
 
@@ -52,9 +51,9 @@ def judge_messages(case: Case, transcript: Transcript) -> tuple[Turn, ...] | Non
 def graded_text(transcript: Transcript) -> str:
     """The text that a judge is shown and must quote: the last answer without its thoughts.
 
-    Empty if there is no reply.
+    The refusal where that is blank; empty if there is no reply.
     """
-    return transcript.replies[-1].answer if transcript.replies else ""
+    return transcript.replies[-1].answer_or_refusal if transcript.replies else ""
 
 
 def score(
@@ -101,11 +100,7 @@ def _class_of(transcript: Transcript) -> tuple[str, dict[str, Any]]:
         return ended[0], {**ended[1], **seen}
     if reply.cut_off:
         return cut_off.CLASS, seen
-    is_empty = not reply.answer.strip()
-    if reply.refusal and is_empty:
-        details = {"rule": "content_filter", "message": "the provider withheld the answer"}
-        return WITHHELD, {**details, **seen}
-    return "empty" if is_empty else "answered", seen
+    return "answered" if reply.answer_or_refusal.strip() else "empty", seen
 
 
 def _undecided(judgement: Judgement, verdicts: Sequence[dict[str, Any]]) -> Failure | None:

@@ -297,7 +297,6 @@ def test_a_band_begins_at_its_lower_bound(score: float, band: str) -> None:
         (transcript(" \n"), "empty", 0.0),
         (transcript("It is", finish_reason="length"), "truncated", "truncated"),
         (transcript("x", finish_reason="content_filter"), "withheld", "content_filter"),
-        (transcript("", refusal="No."), "withheld", "content_filter"),
     ],
 )
 def test_what_no_judge_has_to_see_is_not_shown_to_one(
@@ -311,6 +310,13 @@ def test_what_no_judge_has_to_see_is_not_shown_to_one(
         assert score.scores["evaluation_score"] == outcome
     else:
         assert score.kind == outcome
+
+
+def test_a_refusal_is_judged_whether_its_words_are_the_text_or_marked_by_the_provider() -> None:
+    for reply in (transcript("I refuse."), transcript(" ", refusal="I refuse.")):
+        assert DIALECT.classify(CASE, reply).primary == "answered"
+        messages = DIALECT.judge_messages(CASE, reply)
+        assert messages is not None and "I refuse." in messages[0].content
 
 
 def test_an_answer_that_never_came_is_an_error_and_no_empty_answer() -> None:
