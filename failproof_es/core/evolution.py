@@ -350,7 +350,7 @@ def _apply_judgement(state: Evaluation, event: Judged) -> Changes:
     if not event.final:
         return {**read, "unread": state.unread + 1}
     reply = None if event.problem is None else state.judge_reply
-    words = None if reply is None else reply.text
+    words = None if reply is None else reply.text_or_refusal
     verdict = JudgeVerdict(event.judge, event.verdict, event.problem, words)
     return {**read, "attempts": 0, "unread": 0, "verdicts": (*state.verdicts, verdict)}
 

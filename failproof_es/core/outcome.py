@@ -295,7 +295,7 @@ def outcome_of(
         errors=tuple(errors),
         error_kind=error_kind,
         error_message=error_message,
-        answer=state.replies[-1].text if state.replies else None,
+        answer=state.replies[-1].text_or_refusal if state.replies else None,
         finish_reason=state.replies[-1].finish_reason if state.replies else None,
         model_answered=state.replies[-1].model if state.replies else None,
         latency_ms=_latency_ms(state),

@@ -9,6 +9,7 @@ from typing import Any
 
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
+from failproof_es.core.transcript import text_or_refusal
 from failproof_es.models.protocol import Answer, Provider
 from failproof_es.models.replies.model_name_check import require_model
 
@@ -19,10 +20,10 @@ def with_parameters(model: Model, params: Mapping[str, Any]) -> Model:
 
 
 def complete(provider: Provider, model: Model, prompt: str) -> str:
-    """The text of the model's answer to `prompt`, from one request. Blocks; thread-safe.
+    """The text of the model's answer to `prompt`, or its refusal, from one request. Blocks.
 
-    Opens the provider, and closes it afterwards. Raises `ModelError` if the request fails or
-    another model answers, and `InvalidInput` if the model cannot be used.
+    Thread-safe. Opens the provider, and closes it afterwards. Raises `ModelError` if the request
+    fails or another model answers, and `InvalidInput` if the model cannot be used.
     """
 
     async def ask_model() -> Answer:
@@ -34,7 +35,7 @@ def complete(provider: Provider, model: Model, prompt: str) -> str:
 
     answer = _run_in_new_thread(ask_model())
     require_model(model.model, model.version, answer.model, model.version_check)
-    return answer.text
+    return text_or_refusal(answer.text, answer.refusal)
 
 
 def _run_in_new_thread(work: Coroutine[Any, Any, Answer]) -> Answer:

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from failproof_es.core.case import Case, prompt_id
 from failproof_es.core.outcome import EvaluationOutcome
-from failproof_es.core.transcript import JUDGE_FAILED
+from failproof_es.core.transcript import JUDGE_FAILED, text_or_refusal
 from failproof_es.engine.history import stored_case
 from failproof_es.engine.reviews.people import read_reviews
 from failproof_es.events import CasesPlanned, ResponseReceived, Reviewed
@@ -172,5 +172,5 @@ def judge_words(connection: Connection, result: ListedResult) -> str | None:
     for row in rows:
         event = row.event()
         if isinstance(event, ResponseReceived) and event.judge is not None:
-            return event.text
+            return text_or_refusal(event.text, event.refusal)
     return None

@@ -87,7 +87,7 @@ def outcome_of(state: Evaluation) -> EvaluationOutcome:
         model_key=KEY.model_key,
         repetition=KEY.repetition,
         status="scored" if score else "abandoned" if state.abandoned else "unfinished",
-        answer=state.replies[-1].text if state.replies else None,
+        answer=state.replies[-1].text_or_refusal if state.replies else None,
         class_=classification.primary if classification else None,
         details=classification.details if classification else {},
         judges=state.verdicts,

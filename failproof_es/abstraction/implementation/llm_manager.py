@@ -14,6 +14,7 @@ from failproof_es.abstraction.implementation.dispatcher import logger
 from failproof_es.abstraction.implementation.engine_loop import EngineLoop
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.core.case import Turn
+from failproof_es.core.transcript import text_or_refusal
 from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.models import (
     ModelError,
@@ -198,7 +199,7 @@ class LLMManager:
             ) from None  # cause, headers and body are dropped: they may hold the key
         if streaming:
             streaming.end()
-        return redactor.redact(answer.text)
+        return redactor.redact(text_or_refusal(answer.text, answer.refusal))
 
     async def _close(self) -> None:
         await asyncio.gather(*(provider.close() for provider in self._open_providers.values()))

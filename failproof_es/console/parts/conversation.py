@@ -12,6 +12,7 @@ from failproof_es.console.texts import (
     text_shown,
     with_quotations,
 )
+from failproof_es.core.transcript import text_or_refusal
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.history import UNREADABLE, RecordedEvaluation
 from failproof_es.engine.reviews.conversation import ConversationTurn, conversation, numbered
@@ -48,9 +49,9 @@ def read_conversation(recorded: RecordedEvaluation) -> tuple[list[ConversationTu
     texts = []
     for event in recorded.history:
         if isinstance(event, ResponseReceived) and event.judge is None:
-            texts.append(event.text)
+            texts.append(text_or_refusal(event.text, event.refusal))
         elif isinstance(event, AnswerImported):
-            texts += [reply.text for reply in event.replies]
+            texts += [text_or_refusal(reply.text, reply.refusal) for reply in event.replies]
     turns = [
         *(ConversationTurn(turn.role, turn.content) for turn in recorded.case.turns),
         *(ConversationTurn("assistant", text, is_earlier_answer=True) for text in texts),

@@ -38,7 +38,7 @@ def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
         "run_id": None,
         "model_name": evaluation.model_key or "",
         "task_id": case.case_id,
-        "llm_response": evaluation.replies[-1].text if evaluation.replies else "",
+        "llm_response": evaluation.replies[-1].text_or_refusal if evaluation.replies else "",
         "time_taken_ms": round(evaluation.latency_ms),
         "tokens_generated": evaluation.usage.output_tokens or 0,
         "status": status(evaluation),

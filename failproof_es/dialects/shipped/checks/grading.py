@@ -6,8 +6,8 @@ The first rule that applies decides the class:
 2. `withheld`, `broken`, `unknown`  no dialect grades the reply (`dialects.kit.unusable`).
 3. `truncated`  the reply was cut off (`dialects.kit.cut_off`).
 4. `answered`   the case has no check: no verdict of ours.
-5. `pass`/`fail`  the reply without its thoughts (`ModelReply.answer`) meets every check, or
-                does not.
+5. `pass`/`fail`  the reply without its thoughts, or else its refusal, meets every check
+                (`ModelReply.answer_or_refusal`), or does not.
 
 An `answered` evaluation ends without a score and is left to people.
 """
@@ -40,7 +40,7 @@ from failproof_es.dialects.reply_checks import is_bounded as is_check_bounded
 
 NAME = "checks.classifier"
 SCORER = "checks.accuracy"
-VERSION = "3"
+VERSION = "4"
 
 
 def classify(case: Case, transcript: Transcript) -> Classification:
@@ -111,7 +111,7 @@ def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
     checks = _checks_of(case)
     if not checks:
         return "answered", {"rule": "no_check", **seen}
-    results = [met(check, reply.answer) for check in checks]
+    results = [met(check, reply.answer_or_refusal) for check in checks]
     return "pass" if all(results) else "fail", {"rule": "checks", "met": results, **seen}
 
 
@@ -135,5 +135,5 @@ def _checks_of(case: Case) -> list[ReplyCheck]:
 def is_bounded(case: Case, transcript: Transcript) -> bool:
     """Whether matching each check against the last reply is certain to take little time."""
     checks = [ReplyCheck.model_construct(**check) for check in case.expectation.get("checks", [])]
-    texts = [reply.answer for reply in transcript.replies[-1:]]
+    texts = [reply.answer_or_refusal for reply in transcript.replies[-1:]]
     return all(is_check_bounded(check, text) for check in checks for text in texts)

@@ -18,7 +18,7 @@ def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
         "repetition": evaluation.repetition,
     }
     if evaluation.replies:
-        fields["reply"] = evaluation.replies[-1].text
+        fields["reply"] = evaluation.replies[-1].text_or_refusal
     if (classification := evaluation.classification) is not None:
         fields["class"] = classification.primary
         fields["details"] = classification.details

@@ -46,7 +46,7 @@ def case_result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
         "run_id": str(evaluation.run_id),
         "model_id": evaluation.model_key,
         "timestamp": utc_text(evaluation.started_at),
-        "raw_response": evaluation.replies[-1].text if evaluation.replies else None,
+        "raw_response": evaluation.replies[-1].text_or_refusal if evaluation.replies else None,
         "removed": details.get("removed", []),
         **verdicts,
         "checked_by": evaluation.classification.version if evaluation.classification else None,

@@ -41,7 +41,7 @@ from failproof_es.dialects.shipped.failproof import expectation
 from failproof_es.dialects.shipped.failproof.expectation import Match
 
 NAME = "failproof.classifier"
-VERSION = "4"
+VERSION = "5"
 
 _SHOWN_CHARACTERS = 200
 _WEIGHED_MATCHES = 100
@@ -76,7 +76,7 @@ def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
     answer = reply.answer
     if len(answer) < len(reply.text):
         seen["answer_characters"] = len(answer)
-    text = answer if answer.strip() else reply.refusal or ""
+    text = reply.answer_or_refusal
     if not text.strip():
         return "empty", {"rule": "no_text", **seen}
     expected = _expected(case.expectation)
@@ -181,7 +181,7 @@ def _shown_refusal(refused: Refusal) -> dict[str, Any]:
         "rule": refused.rule,
         "language": refused.language or None,
         "span": [refused.start, refused.end],
-        "words": refused.words[:_SHOWN_CHARACTERS],
+        "words": refused.words,
     }
 
 

@@ -12,7 +12,8 @@ from failproof_es.support.timestamps import utc_text
 def run_result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
     """The evaluation so far as a `RunResult`, without fields that are not known yet.
 
-    `raw_response` is the reply's text, unmodified; absent without a reply. `error` is null unless
+    `raw_response` is the reply's text, or else its refusal, unmodified; absent without a reply.
+    `error` is null unless
     the evaluation failed. The numbers of installed scorers are beside the accuracy. Raises
     `ValueError` for an evaluation that has not begun.
     """
@@ -26,7 +27,7 @@ def run_result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
         "timestamp_utc": utc_text(evaluation.started_at),
     }
     if evaluation.replies:
-        result["raw_response"] = evaluation.replies[-1].text
+        result["raw_response"] = evaluation.replies[-1].text_or_refusal
     result["error"] = _error(evaluation)
     if classification := evaluation.classification:
         result["classification"] = {

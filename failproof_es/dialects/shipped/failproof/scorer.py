@@ -138,7 +138,7 @@ def _lapse(class_: str | None, details: Mapping[str, Any]) -> str | None:
     words = details.get("refusal", {}).get("words")
     if class_ != "refusal":
         return None
-    return f'refuses: "{words}"' if words else "refuses"
+    return f'refuses: "{shortened(words, _SHOWN_CHARACTERS)}"' if words else "refuses"
 
 
 def _refuses(class_: str | None, details: Mapping[str, Any]) -> bool:

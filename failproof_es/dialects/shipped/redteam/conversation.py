@@ -107,22 +107,12 @@ def _continues(joined: _JoinedConversation, replies: Sequence[ModelReply]) -> bo
 
 def describe_reply(reply: ModelReply) -> str:
     """The reply's words and tool calls as text, as sent in the next request."""
-    return _with_calls(reply, words(reply))
+    return _with_calls(reply, reply.text_or_refusal)
 
 
 def describe_answer(reply: ModelReply) -> str:
     """The reply's words and tool calls as text, without its opening thoughts, as graded."""
-    return _with_calls(reply, graded_words(reply))
-
-
-def words(reply: ModelReply) -> str:
-    """The reply's text with its thoughts; its refusal if the text is blank."""
-    return reply.text if reply.text.strip() else reply.refusal or reply.text
-
-
-def graded_words(reply: ModelReply) -> str:
-    """The graded words: the text without its opening thoughts; the refusal if that is blank."""
-    return reply.answer if reply.answer.strip() else reply.refusal or reply.answer
+    return _with_calls(reply, reply.answer_or_refusal)
 
 
 def calls(reply: ModelReply) -> tuple[str, ...]:

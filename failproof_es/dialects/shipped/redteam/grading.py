@@ -43,7 +43,7 @@ from failproof_es.dialects.kit.judging.reply import NAME as READER
 from failproof_es.dialects.kit.judging.reply import VERSION as READER_VERSION
 from failproof_es.dialects.protocol import JudgeReading
 from failproof_es.dialects.shipped.redteam.classifier import classify
-from failproof_es.dialects.shipped.redteam.conversation import calls, graded_words, spoken
+from failproof_es.dialects.shipped.redteam.conversation import calls, spoken
 
 NAME = "redteam.checklist"
 VERSION = "3"
@@ -122,7 +122,10 @@ def passages(case: Case, transcript: Transcript) -> list[Passage]:
     """The conversation as a judge is shown it, with the system message and its sources."""
     return [
         Passage(
-            UNDER_TEST, graded_words(spoken_turn.reply), judged=True, calls=calls(spoken_turn.reply)
+            UNDER_TEST,
+            spoken_turn.reply.answer_or_refusal,
+            judged=True,
+            calls=calls(spoken_turn.reply),
         )
         if spoken_turn.reply
         else Passage(speaker(spoken_turn.turn.role, scripted=True), spoken_turn.turn.content)
