@@ -118,22 +118,36 @@ def _dataset_path(loaded: LoadedConfiguration) -> str:
     """The path of the tasks. Raises `InvalidInput` for settings that this interface lacks."""
     configuration = loaded.configuration
     prompts = configuration.prompts
+    names = [model.model for model in configuration.models]
     wrong = {
         "prompts.dialect": prompts.dialect not in (None, "benchmark"),
         "prompts.path": not isinstance(prompts.path, str),
         "prompts.filters": prompts.filters.model_dump(exclude_none=True),
         "execution.repetitions": configuration.execution.repetitions != 1,
+        "matrix": configuration.matrix is not None,
+        "models": configuration.matrix is None and len(set(names)) < len(names),
     }
     remedies = {
         "prompts.dialect": "must be `benchmark`",
         "prompts.path": "must be one folder or file of tasks",
         "prompts.filters": "has no word in this interface: `failproof-es start` knows it",
         "execution.repetitions": "must be 1: results of this interface have no repetition",
+        "matrix": "has no word in this interface: `failproof-es start` knows it",
+        "models": "must not name a model twice: results of this interface have only its name",
     }
     problems = [
         Problem("unsupported-feature", remedies[name], field=name)
         for name, is_wrong in wrong.items()
         if is_wrong
+    ]
+    problems += [
+        Problem(
+            "unsupported-feature",
+            "must be `prompts.options.generation_template`: `PromptApi` knows no model",
+            field=f"models[{place}].prompt_template",
+        )
+        for place, model in enumerate(configuration.models)
+        if model.prompt_template is not None and configuration.matrix is None
     ]
     if problems:
         raise InvalidInput([loaded.placed(problem) for problem in problems])

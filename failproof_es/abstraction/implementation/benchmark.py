@@ -318,9 +318,12 @@ class BenchmarkSession:
         """Submit every task for every model.
 
         The session subscribes to the submissions' events: it counts the answers, and begins the
-        judging after the last.
+        judging after the last. A submission that raises ends the run with ERROR.
         """
         total = len(model_names) * len(tasks)
+        if total == 0:
+            reason = f"run {run_id} has no task"
+            raise InvalidInput.because("no-cases", reason, remedy="load at least one")
         self._latest_run = _LatestRun(run_id, total, ended=False)
         self._subscriptions.open(_RUN)
         self._publish(Notice(BenchmarkEvent.STARTED, run_id, progress=self._latest_run.progress))
@@ -336,8 +339,8 @@ class BenchmarkSession:
                     submission = self._tasks.submit_task(run_id, task, model_name)
                     for event, callback in heard.items():
                         self._tasks.subscribe(submission, event, callback, calls=self._flow)
-        except BaseException:
-            self._latest_run.ended = True
+        except BaseException as error:
+            self._on_end(f"{type(error).__name__}: {error}")
             raise
 
     def _on_task_progress(self, notice: Notice) -> None:

@@ -10,6 +10,7 @@ ends the run. A result that contradicts the record is refused.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -33,7 +34,7 @@ from failproof_es.engine.reviews.given_answer import SubmittedAnswer, record_giv
 from failproof_es.engine.reviews.program_verdict import record_external_verdict
 from failproof_es.models import provider_type
 from failproof_es.models.trust.permissions import OWN, Permissions
-from failproof_es.problems import InvalidInput, Problem, require_text_list
+from failproof_es.problems import InvalidInput, Problem, Problems, require_text_list
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import HeldLease
 
@@ -43,6 +44,8 @@ BorrowLease = Callable[[int, UUID], AbstractContextManager[HeldLease | None]]
 OUTSIDE = "api"
 """Recorded source of the answers and judgements of `save_result` and `update_result`."""
 
+_LARGEST = 2**63 - 1
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 _ANSWER_FIELDS = ("llm_response", "time_taken_ms", "tokens_generated")
 _JUDGEMENT_FIELDS = ("status", "evaluation_score", "evaluation_reason", "error_message")
 
@@ -124,8 +127,8 @@ class DataManager:
 
         An appended answer has the source `api` and no recorded request. The judgement of an answer
         on record is treated as in `update_result`. Raises `InvalidInput` for a result that
-        contradicts the record or has no answer, `RunBusy` while another program executes the run or
-        this one asks its judges.
+        contradicts the record, has no answer or can't be stored, `RunBusy` while another program
+        executes the run or this one asks its judges.
         """
         recorded = self._recorded_result(result)
         if recorded.status is TaskStatus.NEW:
@@ -217,7 +220,7 @@ class DataManager:
         judging = configuration.judging.model_copy(update={"begins": "after_all_answers"})
         return configuration.model_copy(
             update={
-                "models": [_with_streaming(self._models.model_named(name)) for name in model_names],
+                "models": [_under_test(self._models.model_named(name)) for name in model_names],
                 "judge": self._models.judge_named(judges[0]),
                 "judges": None,
                 "judging": judging,
@@ -267,6 +270,7 @@ class DataManager:
         return result.run_id
 
     def _recorded_result(self, result: Result) -> Result:
+        _require_storable(result)
         benchmark = RecordedBenchmark.read(self._store, self._run_id(result))
         key = benchmark.key(result.task_id, result.model_name)
         result_id = benchmark.result_id(key, result.task_id)
@@ -286,9 +290,31 @@ class DataManager:
             )
 
 
-def _with_streaming(model: Model) -> Model:
+def _under_test(model: Model) -> Model:
+    """The model as a run asks it: under its name, as results do; streamed if it can be."""
     streams = provider_type(model.provider).capabilities.streaming
-    return model.model_copy(update={"stream": True}) if streams else model
+    return model.model_copy(update={"key": None, "stream": model.stream or streams})
+
+
+def _require_storable(result: Result) -> None:
+    """Raise `InvalidInput` with every number and text of the result that no event can hold."""
+    problems = Problems()
+    for name in ("time_taken_ms", "tokens_generated"):
+        number = getattr(result, name)
+        if type(number) is not int:
+            problems.error("wrong-type", "must be a whole number", field=name)
+        elif not 0 <= number <= _LARGEST:
+            problems.error("out-of-range", f"must be from 0 to {_LARGEST}", field=name)
+    if type(result.evaluation_score) not in (int, float):
+        problems.error("wrong-type", "must be a number", field="evaluation_score")
+    for name in ("llm_response", "evaluation_reason", "error_message"):
+        text = getattr(result, name)
+        if not isinstance(text, str):
+            if text is not None or name != "error_message":
+                problems.error("wrong-type", "must be a text", field=name)
+        elif _HALF_CHARACTER.search(text):
+            problems.error("not-storable", "holds half a surrogate pair", field=name)
+    problems.raise_errors()
 
 
 def _read_verdict(result: Result) -> tuple[dict[str, object] | None, str | None]:

@@ -63,7 +63,7 @@ class InterfaceTasks:
         self._final_events: dict[int, BenchmarkEvent] = {}
         """The first final event of each submission that has ended."""
         self._final: set[tuple[int, str, str]] = set()
-        """Run id, model name and task id of each result that was reported as final."""
+        """Run id, model name and task id of each result that was reported as final: once."""
 
     def submit_task(self, run_id: int, task: BenchmarkTask, model_name: str) -> int:
         """Submit a task of a run for one model to the wrapped task manager; returns the
@@ -133,6 +133,7 @@ class InterfaceTasks:
                 status=TaskStatus.FAILED,
                 error_message=error,
             )
+        if event in FINAL and result is not None and result.status in _ENDS:
             self._final.add((submitted.run_id, submitted.model_name, submitted.task.task_id))
         progress = payload if isinstance(payload, BenchmarkProgress) else None
         return Notice(
@@ -168,17 +169,23 @@ class InterfaceTasks:
             for result in self._data.load_results(run_id, TaskStatus.PENDING_JUDGEMENT):
                 judged = self._judge_result(result, tasks[result.task_id])
                 self._data.update_result(judged)
-                self._final.add((run_id, judged.model_name, judged.task_id))
-                on_judged(judged)
+                self._report_final(run_id, judged, on_judged)
             for status in _ENDS:  # results that were final without a judge
                 for result in self._data.load_results(run_id, status):
-                    if (run_id, result.model_name, result.task_id) not in self._final:
-                        on_judged(result)
+                    self._report_final(run_id, result, on_judged)
         except Exception as error:  # `on_end` must be called, else callers wait forever
             logger.exception("run %s could not be judged", run_id)
             on_end(f"{type(error).__name__}: {error}")
         else:
             on_end(None)
+
+    def _report_final(
+        self, run_id: int, result: Result, on_judged: Callable[[Result], None]
+    ) -> None:
+        key = (run_id, result.model_name, result.task_id)
+        if key not in self._final:
+            self._final.add(key)
+            on_judged(result)
 
     def _judge_result(self, result: Result, task: BenchmarkTask) -> Result:
         """The result with its judgement, or FAILED with the error of the judging."""

@@ -12,6 +12,8 @@ from failproof_es.abstraction.implementation.benchmark import BenchmarkSession
 from failproof_es.abstraction.implementation.interface_tasks import InterfaceTasks
 from failproof_es.abstraction.notices import FINAL, Notice
 from failproof_es.abstraction.types import BenchmarkTask, ExpectedAnswer, Result
+from failproof_es.problems import InvalidInput
+from tests.every import every
 
 TASKS = [
     BenchmarkTask(name, "What?", ExpectedAnswer("a", "b", "c"), "d") for name in ("one", "two")
@@ -95,8 +97,8 @@ def world() -> World:
     return World()
 
 
-def begun(world: World) -> tuple[BenchmarkSession, list[BenchmarkEvent]]:
-    """A benchmark of two models and two tasks that has been started, and what it says."""
+def chosen(world: World) -> tuple[BenchmarkSession, list[BenchmarkEvent]]:
+    """A benchmark with two models that can be started, and what it says."""
     part: Any = world
     benchmark = BenchmarkSession(
         part, part, part, part, dataset_path="tasks/", report=lambda run_id: f"{run_id}.html",
@@ -109,6 +111,12 @@ def begun(world: World) -> tuple[BenchmarkSession, list[BenchmarkEvent]]:
     benchmark.select_models(["m", "n"])
     benchmark.select_judge_model("j")
     world.calls.clear()
+    return benchmark, said
+
+
+def begun(world: World) -> tuple[BenchmarkSession, list[BenchmarkEvent]]:
+    """A benchmark of two models and two tasks that has been started, and what it says."""
+    benchmark, said = chosen(world)
     assert benchmark.start_benchmark() == RUN
     return benchmark, said
 
@@ -190,3 +198,47 @@ def test_every_subscriber_of_a_submission_has_its_first_final_event_once(
     manager.emit(first)
     manager.emit(other)
     assert heard == [(name, first) for name in ("one", "two", "late")]
+
+
+def test_a_submission_that_raises_ends_the_run_with_an_error(world: World) -> None:
+    def submit(run_id: int, task: BenchmarkTask, model_name: str) -> int:
+        if model_name == "n":
+            raise InvalidInput.because("unknown-model", "run 7 has no model 'n'")
+        return World.submit_task(world, run_id, task, model_name)
+
+    vars(world)["submit_task"] = submit
+    benchmark, said = chosen(world)
+    with pytest.raises(InvalidInput, match=r"\[unknown-model\]"):
+        benchmark.start_benchmark()
+    assert said == [BenchmarkEvent.STARTED, BenchmarkEvent.ERROR]
+
+
+def test_a_loader_without_a_task_ends_the_start_before_it_is_announced(world: World) -> None:
+    vars(world)["load_tasks"] = lambda path: []
+    benchmark, said = chosen(world)
+    with pytest.raises(InvalidInput, match=r"\[no-cases\]"):
+        benchmark.start_benchmark()
+    assert not said
+
+
+@every("status", (TaskStatus.JUDGEMENT_COMPLETED, TaskStatus.FAILED, TaskStatus.PENDING_JUDGEMENT))
+def test_a_result_is_reported_as_final_once(status: TaskStatus) -> None:
+    """As its submission ends, if it is final then; else when it is judged."""
+    world, manager = World(), EmittingTasks()
+    part = cast(Any, world)
+    heard: list[Notice] = []
+    judged: list[Result] = []
+    ended: list[str | None] = []
+    saved = Result(run_id=RUN, model_name="m", task_id="one", status=status)
+    reply = '{"score": 1, "reason": "Blue."}'
+    vars(world)["generate"] = lambda model, prompt: reply
+    vars(world)["load_results"] = lambda run_id, wanted: (
+        [saved] if wanted in (status, TaskStatus.JUDGEMENT_COMPLETED) else []
+    )
+    tasks = InterfaceTasks(manager, part, part, part, AtOnce(), lambda: "j")
+    submission = tasks.submit_task(RUN, TASKS[0], "m")
+    tasks.subscribe(submission, BenchmarkEvent.COMPLETED, heard.append)
+    manager.emit(BenchmarkEvent.COMPLETED, saved)
+    tasks.judge(RUN, judged.append, ended.append)
+    assert ended == [None] and len(heard) == 1
+    assert len(judged) == (status is TaskStatus.PENDING_JUDGEMENT)
