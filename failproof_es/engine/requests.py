@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from failproof_es.configuration.prompt_template import apply_template
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Evaluation, Send, Transcript
 from failproof_es.dialects.protocol import Dialect, HasJudgeSchema, OffersTools
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
 from failproof_es.events import VOIDS_ANSWER, ErrorRecorded
-from failproof_es.models.prompt_template import apply_template
 from failproof_es.models.protocol import (
     DEFAULT_RESPONSE_OPTIONS,
     PreparedRequest,

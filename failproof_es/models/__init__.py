@@ -10,12 +10,12 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
+from failproof_es.configuration.prompt_template import RECORDED_AS
 from failproof_es.configuration.schema import Model
 from failproof_es.configuration.variants import model_keys
 from failproof_es.events import ModelSnapshot
 from failproof_es.models.catalog.packages import package_of
 from failproof_es.models.header_fingerprints import header_fingerprints
-from failproof_es.models.prompt_template import RECORDED_AS
 from failproof_es.models.protocol import Answer, ModelError, PreparedRequest, Provider
 from failproof_es.models.provider_type import BaseProviderType, ProviderType, provider_type
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
+from failproof_es.configuration.prompt_template import text_as_sent
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import AWAITING_REVIEW, Evaluation, awaits_review
@@ -90,7 +91,8 @@ def rows_of(
     each place is looked up in the whole plan when a shape needs it.
 
     Fields of the shape are filled in here: the cost (`metrics.cost_usd`, specification 001 § 3.2),
-    null if it is unknown; `expected`, each expectation of the case, whether it is met, and what
+    null if it is unknown; the prompt in the template of its model (`request.full_prompt`, there,
+    too); `expected`, each expectation of the case, whether it is met, and what
     came if that is not the answer itself; the run's number and the evaluation's place in its plan,
     from 1 (`run_id` and `result_id`, specification 003 § 3); `reviews`, the last review of each
     person; and, for an evaluation that was left to people, `outcome`, their decision.
@@ -98,6 +100,7 @@ def rows_of(
     as_result = shape_of(run.started.dialect, shape)
     has_expected = expected_in_results(dialect_named(run.started.dialect))
     places: dict[UUID, int] = {}
+    parameters = {model.key: model.parameters for model in run.started.models}
     reviewed = with_reviews(
         run.connection, evaluations, lambda recorded: recorded.key.evaluation_id, up_to=run.up_to
     )
@@ -110,6 +113,9 @@ def rows_of(
                 outcome = evaluation_outcome(run.run, recorded)
             if "cost_usd" in metrics:
                 metrics["cost_usd"] = None if outcome.cost_usd is None else float(outcome.cost_usd)
+            if "full_prompt" in (request := row.get("request", {})):
+                of_model = parameters.get(recorded.key.model_key, {})
+                request["full_prompt"] = text_as_sent(of_model, recorded.case.turns)
             if has_expected:
                 row["expected"] = [
                     {"expected": one.expected, "met": one.met}

@@ -12,6 +12,11 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from failproof_es.configuration.choices import PromptTemplate
+from failproof_es.configuration.prompt_template import (
+    RECORDED_AS,
+    apply_template,
+    recorded_template,
+)
 from failproof_es.core.case import Case, prompt_id
 from failproof_es.core.costs import Spent
 from failproof_es.core.evaluation import (
@@ -45,7 +50,6 @@ from failproof_es.events import (
     Usage,
 )
 from failproof_es.models import provider_type
-from failproof_es.models.prompt_template import RECORDED_AS, apply_template, recorded_template
 from failproof_es.models.replies.parse_check import find_parse_mismatch
 from failproof_es.problems import InvalidInput
 from failproof_es.support.plurals import plural

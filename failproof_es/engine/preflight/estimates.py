@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from failproof_es.configuration.prompt_template import apply_template
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.costs import cost_usd, total
@@ -19,7 +20,6 @@ from failproof_es.engine.preflight.gate_checks import cost_gate_problems
 from failproof_es.engine.preflight.spend_checks import ceiling_problems, estimate_warnings
 from failproof_es.events import ModelPrices, Usage
 from failproof_es.models.catalog.prices import PriceBook
-from failproof_es.models.prompt_template import apply_template
 from failproof_es.problems import Problem
 
 CHARACTERS_PER_TOKEN = (6, 2)

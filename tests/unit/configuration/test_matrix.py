@@ -10,9 +10,13 @@ import pytest
 
 from failproof_es.configuration.choices import PromptTemplate
 from failproof_es.configuration.loading import configuration_from_resolved, load_configuration
+from failproof_es.configuration.prompt_template import (
+    apply_template,
+    recorded_template,
+    text_as_sent,
+)
 from failproof_es.core.case import Turn
 from failproof_es.models import model_keys, snapshot
-from failproof_es.models.prompt_template import apply_template, recorded_template
 from failproof_es.problems import InvalidInput
 from tests.coded import coded
 
@@ -186,3 +190,9 @@ def test_a_template_is_put_around_each_turn_of_the_user_and_around_nothing_else(
 def test_a_system_text_comes_before_a_case_that_has_none() -> None:
     found = apply_template(PromptTemplate(system="S"), (USER,))
     assert found == (Turn(role="system", content="S"), USER)
+
+
+def test_the_text_as_sent_holds_the_recorded_template_of_its_model() -> None:
+    assert text_as_sent({"temperature": 0}, (USER,)) == "A {prompt}?"
+    template = PromptTemplate(system="S", user="<{prompt}>").model_dump(mode="json")
+    assert text_as_sent({"prompt_template": template}, (USER,)) == "S\n\n<A {prompt}?>"

@@ -13,8 +13,9 @@ from failproof_es.support.timestamps import utc_text
 def evaluation_record(case: Case, evaluation: Evaluation) -> dict[str, Any]:
     """The evaluation so far, as a JSON record; unknown values are null.
 
-    `model` is the name in the response, or the requested one without a response. `cost_usd` is
-    null: a caller with the run's prices fills it in. Raises `ValueError` for an evaluation that has
+    `model` is the name in the response, or the requested one without a response. A caller with the
+    run's prices and models fills in `cost_usd`, which is null, and puts the model's template around
+    `full_prompt`. Raises `ValueError` for an evaluation that has
     not begun.
     """
     request, response = evaluation.request, evaluation.response

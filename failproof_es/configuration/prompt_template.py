@@ -40,3 +40,12 @@ def recorded_template(parameters: Mapping[str, Any]) -> PromptTemplate | None:
     """
     template = parameters.get(RECORDED_AS)
     return None if template is None else PromptTemplate.model_validate(template)
+
+
+def text_as_sent(parameters: Mapping[str, Any], messages: Sequence[Turn]) -> str:
+    """The messages as a model with these recorded parameters is sent them, system text first.
+
+    With an empty line between two messages. Raises like `recorded_template`.
+    """
+    sent = apply_template(recorded_template(parameters), messages)
+    return "\n\n".join(turn.content for turn in sent)
