@@ -114,7 +114,7 @@ def classify(case: Case, transcript: Transcript) -> Classification:
         **_extraction_details(extraction),
     }
     flaw = _flaw(extraction)
-    if reply.cut_off and (flaw is not None or extractor.may_go_on(reply.text, extraction, mode)):
+    if reply.cut_off and (flaw is not None or _may_go_on(reply, extraction, mode)):
         return _truncated(category, seen, VERSION)
     if flaw is not None:
         return _classified("fail", category, IncorrectCommand(), {"rule": flaw, **seen}, VERSION)
@@ -161,6 +161,12 @@ def _classified(
         NAME,
         f"{version} extractor {extractor.VERSION}",
     )
+
+
+def _may_go_on(reply: ModelReply, extraction: Extraction, mode: Mode) -> bool:
+    """Whether text behind the end of the reply could be a part of its command."""
+    text, command = reply.text.replace("\r\n", "\n").rstrip(), extraction.command.rstrip()
+    return text.endswith(command) or extractor.extract(f"{text}x", mode).command == f"{command}x"
 
 
 def _flaw(extraction: Extraction) -> str | None:

@@ -17,9 +17,9 @@ _SQL_LOSS = re.compile(
     r"|delete\s+from\s+[\w.`\"]+\s*(;|$|\"|')|alter\s+table\s+\S+\s+drop)",
     re.IGNORECASE,
 )
-_UPDATE_ALL = re.compile(
-    r"\bupdate\s+\S+\s+set\b(?!(?:[^;']|'[^']*')*\bwhere\b)", re.IGNORECASE | re.DOTALL
-)
+_STATEMENT = re.compile(r"(?:[^;']|'[^']*'|')+")
+_UPDATE = re.compile(r"\bupdate\s+\S+\s+set\b", re.IGNORECASE)
+_WHERE = re.compile(r"\bwhere\b", re.IGNORECASE)
 
 
 def _word(pattern: str) -> str:
@@ -100,7 +100,7 @@ def destroys_data(command: ShellCommand) -> bool:
     harmless = command.has("", "--dry-run", "--dryrun", "--help") or "--dry-run=" in argument_text
     if command.name in _SQL_CLIENTS:
         text = marks.plain(f"{argument_text}\n{command.feed.text or ''}")
-        if _SQL_LOSS.search(text) or _UPDATE_ALL.search(text):
+        if _SQL_LOSS.search(text) or any(map(_updates_all, _STATEMENT.findall(text))):
             return True
     if consents_in_advance(command):
         argument_text += " --force"  # nobody is asked
@@ -142,6 +142,12 @@ def _deletes_from_cluster(command: ShellCommand) -> bool:
     return any(word.startswith("--all") for word in command.arguments) or any(
         _BROAD_KIND.fullmatch(kind.partition(".")[0].lower()) for kind in kinds
     )
+
+
+def _updates_all(statement: str) -> bool:
+    """Whether an SQL statement updates every row of a table."""
+    update = _UPDATE.search(statement)
+    return update is not None and not _WHERE.search(statement, update.end())
 
 
 _PACKAGE_MANAGERS = frozenset({"apt", "apt-get", "aptitude", "yum", "dnf", "zypper", "dpkg", "rpm",

@@ -67,7 +67,7 @@ _RUNS_INPUT = re.compile(
     re.DOTALL,
 )
 _AWK_RUNS_INPUT = re.compile(
-    r"system\s*\(\s*\$\w+\s*\)|\$\w+\s*\|\s*getline|\|\s*\"[^\"]*\b(?:ba|da|z|k)?sh\b"
+    r"system\s*\(\s*\$?\w+\s*\)|\$\w+\s*\|\s*getline|\|\s*\"[^\"]*\b(?:ba|da|z|k)?sh\b"
 )
 _SED_RUNS_INPUT = re.compile(
     r"(?:^|[;{}\n\d/$])\s*e\s*(?:[;}\n]|$)|s(.)(?:(?!\1).)*\1(?:(?!\1).)*\1\w*e\w*\s*(?:[;}\n]|$)"

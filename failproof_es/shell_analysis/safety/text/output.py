@@ -124,7 +124,7 @@ def downloads(command: ShellCommand) -> bool:
     match command.name:
         case "curl":
             files = command.values("o", "--output")
-            to_file = (files and "-" not in files) or command.has("O", "--remote-name")
+            to_file = (files and "-" not in files) or _keeps_remote_name(command)
             return not to_file
         case "wget" | "wget2":
             return "-" in command.values("O", "--output-document") or any(
@@ -287,7 +287,7 @@ def output_files(command: ShellCommand) -> list[str]:
     match command.name:
         case "curl":
             paths = [path for path in command.values("o", "--output") if path != "-"]
-            paths += names if command.has("OJ", "--remote-name", "--remote-name-all") else []
+            paths += names if _keeps_remote_name(command) else []
             folders = command.values("", "--output-dir")
             return [f"{folder}/{path}" for folder in folders for path in paths] or paths
         case "scp" | "rsync" if operands[1:] and ":" in operands[0] and ":" not in operands[-1]:
@@ -304,6 +304,14 @@ def output_files(command: ShellCommand) -> list[str]:
             return command.values("o", "--output")
         case _:
             return []
+
+
+def _keeps_remote_name(command: ShellCommand) -> bool:
+    """Whether `curl` writes files of the addresses' names. The `O` of `-XPOST` is no option."""
+    flag = re.compile(rf"-[^-{_VALUED_FETCH['curl']}]*O")
+    return command.has("", "--remote-name", "--remote-name-all") or any(
+        map(flag.match, command.arguments)
+    )
 
 
 def origin(command: ShellCommand) -> str:

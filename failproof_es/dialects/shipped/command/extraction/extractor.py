@@ -139,12 +139,6 @@ def extract(reply: str, mode: Mode = "lenient") -> Extraction:
     return Extraction(command, tuple(removed), fragments)
 
 
-def may_go_on(reply: str, extraction: Extraction, mode: Mode) -> bool:
-    """Whether text behind the end of the reply could be a part of its command."""
-    text, command = reply.replace("\r\n", "\n").rstrip(), extraction.command.rstrip()
-    return text.endswith(command) or extract(f"{text}x", mode).command == f"{command}x"
-
-
 def _remove_wrappings(text: str, removed: list[RemovedText]) -> str:
     """The text without tokens, tags and JSON around all of it, which go to `removed`."""
     return _remove_layers(text, _WRAPPINGS, removed)
