@@ -7,8 +7,6 @@ from contextlib import contextmanager
 
 import click
 
-from failproof_es.support.key_shapes import hide_keys
-
 
 class WrongUsage(click.UsageError):
     """A command cannot be run with these options and arguments; the text ends with the code.
@@ -17,6 +15,8 @@ class WrongUsage(click.UsageError):
     """
 
     def __init__(self, code: str, message: str, context: click.Context | None = None) -> None:
+        from failproof_es.support.key_shapes import hide_keys  # `--help` need not load it
+
         super().__init__(f"{hide_keys(message)} [{code}]", context)
 
 

@@ -127,7 +127,7 @@ EXAMPLES = {
     ),
     "forbidden": Example(
         reply=error(403, "Key limit exceeded"),
-        kind="bad_request", disposition="final", says="Key limit exceeded",
+        kind="payment_required", disposition="halting", says="Key limit exceeded",
     ),
     "no_credits": Example(
         reply=error(402, "Insufficient credits"),
