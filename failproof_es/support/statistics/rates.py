@@ -14,8 +14,8 @@ from failproof_es.core.clusters import ClusterSums
 from failproof_es.support.percentages import ratio
 from failproof_es.support.statistics.interval import CONFIDENCE, Interval
 
-_RARE = 3
-"""Counts up to which Wilson's interval covers too little."""
+_RARE = 3 + 1e-9
+"""Counts up to which Wilson's interval covers too little; a 3 that was rounded is one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +86,16 @@ def rate_of_sums(sums: ClusterSums, confidence: float = CONFIDENCE) -> Rate:
     passed, size, clusters = sums.passed, sums.size, sums.clusters
     if not size:
         return Rate(0, 0, 0, None)
-    if passed in (0, size):
-        interval = effective_wilson(passed / size, clusters, confidence)
-        return Rate(passed, size, clusters, interval)
-    if clusters == size:
-        return Rate(passed, size, clusters, wilson(passed, size, confidence))
+    share = passed / size
+    if passed in (0, size) or clusters == size:
+        return Rate(passed, size, clusters, effective_wilson(share, clusters, confidence))
     squared_deviations = Fraction(
         size * size * sums.passed_squared
         - 2 * passed * size * sums.passed_by_size
         + passed * passed * sums.size_squared,
         size * size,
     )
-    share, unlike = passed / size, min(sums.with_passed, sums.with_failed)
+    unlike = min(sums.with_passed, sums.with_failed)
     effective = effective_size(
         share * (1 - share), float(squared_deviations), size, clusters, sums.size_squared,
         unlike=unlike, most=size,

@@ -15,6 +15,7 @@ import scipy  # loads `scipy.stats`, which takes a second, where it is used
 from hypothesis import given
 from hypothesis import strategies as st
 
+from failproof_es.core.clusters import ClusterSums
 from failproof_es.core.exact_numbers import difference
 from failproof_es.support.statistics import (
     OpenInterval,
@@ -26,6 +27,7 @@ from failproof_es.support.statistics import (
     mean_interval,
     percentile_interval,
     rate,
+    rate_of_sums,
     wilson,
 )
 from failproof_es.support.statistics.sign_permutation import sign_permutation
@@ -59,6 +61,31 @@ def test_none_of_n_allows_at_least_what_the_exact_bound_and_wilson_allow(n: int)
     turned = rate([True] * n).interval
     assert turned is not None
     assert (turned.low, turned.high) == pytest.approx((1 - found.high, 1.0))
+
+
+def test_rates_near_an_end_are_covered_however_few_the_cases() -> None:
+    """Over every count there can be, at rates of 0.1 to 10 % and of 90 to 99.9 %."""
+    for n in (5, 6, 10, 20, 50, 100):
+        ends = [rate([True] * k + [False] * (n - k)).interval for k in range(n + 1)]
+        for thousandths in (*range(1, 101, 3), *range(900, 1000, 3)):
+            truth = thousandths / 1000
+            covered = sum(
+                comb(n, k) * truth**k * (1 - truth) ** (n - k)
+                for k, interval in enumerate(ends)
+                if interval is not None and interval.low <= truth <= interval.high
+            )
+            assert covered > 0.925, (n, truth)
+
+
+def test_the_interval_of_failures_is_that_of_passes_turned_round() -> None:
+    for n in range(1, 120):
+        for k in range(n + 1):
+            passes, failures = (
+                rate_of_sums(ClusterSums.alone(count, n - count)).interval for count in (k, n - k)
+            )
+            assert passes is not None and failures is not None
+            turned = (1 - failures.high, 1 - failures.low)
+            assert (passes.low, passes.high) == pytest.approx(turned, abs=1e-9), (k, n)
 
 
 def test_all_rates_have_one_method_so_that_a_column_of_them_has_one() -> None:
