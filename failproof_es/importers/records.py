@@ -233,27 +233,29 @@ def _note_doubtful(
 ) -> None:
     """Note, in `findings`, values that probably do not mean what the source's author intended.
 
-    For example NaN or `N/A`. The expected answer of a multiple choice names one of its options.
+    For example NaN or `N/A`.
     """
     has_choices = bool(_value_of_role(record, mapping, "choices"))
     for role, column in mapping.columns.items():
-        if role == "expected" and has_choices:
-            continue
+        is_compared = role.startswith("expected") and not (role == "expected" and has_choices)
         value = _look_up_value(record, mapping, role)
         for part in value if isinstance(value, list | tuple) else (value,):
-            if (doubt := _doubt_about(role, part)) is not None:
+            if (doubt := _doubt_about(role, part, is_compared)) is not None:
                 findings.note(place._replace(field=column), doubt)
 
 
-def _doubt_about(role: str, value: Any) -> str | None:
-    """Why a value of this role is doubtful; `None` if it is not."""
+def _doubt_about(role: str, value: Any, is_compared: bool) -> str | None:
+    """Why a value of this role is doubtful; `None` if it is not.
+
+    `is_compared` says that it is compared with the answer, and does not name a choice.
+    """
     if is_nan(value):
         return f"the {role} is no number (NaN): it is read as missing"
     word = value.strip() if isinstance(value, str) else ""
     if word in _MISSING_VALUES:
         return f"the {role} is {word}, which programs write for a missing value: it is read as text"
     is_whole = isinstance(value, float) and value.is_integer()
-    if role.startswith("expected") and (is_whole or without_point(word) != word):
+    if is_compared and (is_whole or without_point(word) != word):
         return "the expected answer is a whole number with a point: without it no answer meets it"
     return None
 
