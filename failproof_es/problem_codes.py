@@ -42,6 +42,7 @@ CODES = {
     "file-exists": "A file is there already and is not replaced.",
     "file-not-found": "A file or folder does not exist.",
     "file-too-large": "A file exceeds the size limit.",
+    "file-skipped": "A JSON or YAML file in a folder looks like no cases, so it was not read.",
     "file-unreadable": "A file exists and cannot be read, for example for lack of permission.",
     "file-unwritable": "A file cannot be written.",
     "fixed-outcome": "Every reply to a case would get the same verdict.",

@@ -27,9 +27,9 @@ def case_files(
     A path is a file (with any suffix), a folder (searched with its subfolders for `suffixes`, in
     sorted order, without hidden ones; links are followed), a glob (`**` crosses folders), or
     `shipped:NAME`. A relative path starts from `folder`, which is the configuration's; on the
-    command line `folder` is `None` and paths start from the current folder. Raises `InvalidInput` with every path that is missing,
-    every match that is empty, every file whose path is not UTF-8 and every pipe or device. With a
-    `folder`, each problem names the configuration's field.
+    command line `folder` is `None` and paths start from the current folder. Raises `InvalidInput`
+    with every path that is missing, every match that is empty, every file whose path is not UTF-8
+    and every pipe or device. With a `folder`, each problem names the configuration's field.
     """
     problems = Problems()
     files: dict[str, Path] = {}

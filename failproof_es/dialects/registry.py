@@ -9,6 +9,7 @@ from typing import Any
 
 from failproof_es.dialects.discovery import case_files
 from failproof_es.dialects.kit.file_shapes import LOOKED_AT, Shape, shape_of_table
+from failproof_es.dialects.kit.looking import has_yaml_key, head_of
 from failproof_es.dialects.protocol import (
     Dialect,
     TakesADialect,
@@ -18,6 +19,7 @@ from failproof_es.dialects.protocol import (
 from failproof_es.problems import InvalidInput, Problems
 from failproof_es.support.entry_points import EntryPoints
 from failproof_es.support.plugins import instance, plugin_problem
+from failproof_es.support.plurals import plural
 
 ENTRY_POINT_GROUP = "failproof_es.dialects"
 
@@ -40,6 +42,7 @@ take half a second."""
 _made: dict[str, Dialect] = {}
 _GENERAL_SUFFIXES = frozenset({".json", ".yaml", ".yml"})
 """Suffixes of files that usually are not case files."""
+_MOST_NAMED = 20
 
 
 def names() -> list[str]:
@@ -79,12 +82,15 @@ def configured(dialect: Dialect, options: Mapping[str, Any]) -> Dialect:
     return with_options(dialect, "dialect", options, "prompts.options")
 
 
-def recognise(paths: str | list[str], folder: Path | None = None) -> tuple[Dialect, Sequence[Path]]:
+def recognise(
+    paths: str | list[str], folder: Path | None = None, warnings: Problems | None = None
+) -> tuple[Dialect, Sequence[Path]]:
     """The one dialect that all the case files are written in, and the files.
 
-    Raises `InvalidInput` like `recognise_each`, and when the files are of different dialects.
+    `warnings` receives what is skipped. Raises `InvalidInput` like `recognise_each`, and when the
+    files are of different dialects.
     """
-    groups = recognise_each(paths, folder)
+    groups = recognise_each(paths, folder, warnings)
     if len(groups) > 1:
         dialect_names = ", ".join(dialect.name for dialect, _ in groups)
         reason = f"the files are of different dialects: {dialect_names}"
@@ -94,23 +100,25 @@ def recognise(paths: str | list[str], folder: Path | None = None) -> tuple[Diale
 
 
 def recognise_each(
-    paths: str | list[str], folder: Path | None = None
+    paths: str | list[str], folder: Path | None = None, warnings: Problems | None = None
 ) -> list[tuple[Dialect, Sequence[Path]]]:
     """The dialects that the case files are written in, each with its files.
 
     A file that no dialect recognises goes to a dialect that uses its suffix, so that a damaged file
     gets its own errors. But an unrecognised JSON or YAML file that was only found in a folder is
-    skipped: it may be a configuration or a result. Raises `InvalidInput` when a file fits no
-    dialect or several, and when no file is left.
+    skipped, with one of `warnings` unless it is a configuration. Raises `InvalidInput` when a file
+    fits no dialect or several, and when no file is left.
     """
     dialects = [dialect_named(name) for name in names()]
     suffixes = tuple(dict.fromkeys(suffix for dialect in dialects for suffix in dialect.suffixes))
     remedy = f"name it, prompts.dialect or --dialect; known: {', '.join(names())}"
     problems = Problems()
+    skipped: list[Path] = []
     groups: dict[str, tuple[Dialect, list[Path]]] = {}
     for file in case_files(paths, suffixes, folder):
         candidates = _candidates(file, dialects, _is_named(file, paths))
         if candidates is None:
+            skipped.append(file)
             continue
         if len(candidates) == 1:
             dialect = candidates[0]
@@ -128,7 +136,22 @@ def recognise_each(
         message = "no file looks like cases of a known dialect"
         problems.error("unknown-dialect", message, remedy=remedy)
     problems.raise_errors()
+    if warnings is not None:
+        _warn_of_skipped(skipped, warnings)
     return list(groups.values())
+
+
+def _warn_of_skipped(files: Sequence[Path], warnings: Problems) -> None:
+    """Warn of files that look like no cases; configurations often stand beside cases."""
+    foreign = [
+        file for file in files if not has_yaml_key(head_of(file, _GENERAL_SUFFIXES), [b"test_run"])
+    ]
+    for file in foreign[:_MOST_NAMED]:
+        message, remedy = "looks like no cases, so it is skipped", "name the file if it has cases"
+        warnings.warning("file-skipped", message, path=file, remedy=remedy)
+    if len(foreign) > _MOST_NAMED:
+        more = len(foreign) - _MOST_NAMED
+        warnings.warning("file-skipped", f"{plural(more, 'more file')} look like no cases, too")
 
 
 def refuse_other_dialects(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from itertools import islice
 from pathlib import Path
@@ -42,6 +43,10 @@ def head_of(path: Path, suffixes: Collection[str]) -> bytes:
 
 
 def has_yaml_key(head: bytes, keys: Iterable[bytes]) -> bool:
-    """Whether a line of YAML begins with one of the keys, also as the first one of a list item."""
-    marks = tuple(key + b":" for key in keys)
-    return any(line.lstrip(b" -").startswith(marks) for line in head.splitlines())
+    """Whether a line of YAML begins with one of the keys, or with braces that hold one.
+
+    Also in quotes, and in an item of a list.
+    """
+    names = b"|".join(map(re.escape, keys))
+    key = rb"^[ \t\[-]*(?:[{,](?:[^\n]*?[,{])?[ \t]*)?[\"']?(?:" + names + rb")[\"']?[ \t]*:"
+    return re.search(key, head, re.MULTILINE) is not None

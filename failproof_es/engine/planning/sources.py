@@ -58,14 +58,16 @@ def source_of(loaded: LoadedConfiguration, store: Store) -> CaseSource:
             dialect = configured(dialect_named(name), prompts.options)
             return _Collection(dialect, choice, store, prompts.collection, digests)
         paths = prompts.path or []
+        skipped = Problems()
         if prompts.dialect is not None:
             dialect = dialect_named(prompts.dialect)
             files: Sequence[Path] = case_files(paths, dialect.suffixes, loaded.folder)
         else:
-            dialect, files = recognise(paths, loaded.folder)
+            dialect, files = recognise(paths, loaded.folder, skipped)
         before = digests_of(files)
         skip = prompts.on_invalid == "skip"
-        return _Files(configured(dialect, prompts.options), choice, files, before, skip)
+        dialect = configured(dialect, prompts.options)
+        return _Files(dialect, choice, files, before, skip, tuple(skipped))
     except InvalidInput as error:
         raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
 
@@ -87,6 +89,8 @@ class _Files:
     before: Sequence[str]
     """The SHA-256 of every file before its cases were read."""
     skip_invalid: bool = False
+    skipped: Sequence[Problem] = ()
+    """Warnings of files that look like no cases."""
 
     def read(self, take: Take) -> SourceReading:
         """Read and check every file, as `CaseSource.read` says.
@@ -119,7 +123,7 @@ class _Files:
             SourcePart(str(file), sha256, asked_counts[file], held[file])
             for file, sha256 in zip(self.files, self.before, strict=True)
         ]
-        findings = (*problems, *keys.warnings(), *chooser.remarks())
+        findings = (*self.skipped, *problems, *keys.warnings(), *chooser.remarks())
         return SourceReading(tuple(parts), findings, chooser.selected)
 
     def _file_by_file(self) -> Iterator[tuple[Path, Case]]:

@@ -277,6 +277,24 @@ def test_a_file_of_no_dialect_is_an_error_that_says_what_to_set(tmp_path: Path) 
         recognise("x.txt", tmp_path)
 
 
+@every(
+    "task",
+    [
+        "task_id: b",
+        '- "task_id": b',
+        "  - 'task_id' : b",
+        "- {task_id: c, prompt: x}",
+        "- {prompt: x, task_id: c}",
+        '[{"prompt": "x", "task_id": "c"}]',
+        '[\n  {\n    "task_id": "c"\n  }]',
+        "- {prompt: x\n  , task_id: c}",
+    ],
+)
+def test_a_task_is_recognised_in_every_notation_of_yaml(tmp_path: Path, task: str) -> None:
+    (tmp_path / "a.yaml").write_text(task)
+    assert recognise(str(tmp_path))[0].name == "benchmark"
+
+
 def test_options_of_a_dialect_that_has_none_are_an_error() -> None:
     dialect = dialect_named("failproof")
     assert configured(dialect, {}) is dialect
@@ -290,8 +308,10 @@ def test_a_configuration_beside_the_cases_is_no_case_file_unless_it_is_named(
 ) -> None:
     (folder / "run.yaml").write_text("test_run: {name: x}\n")
     (folder / "out.json").write_text("{}")
-    dialect, files = recognise(str(folder))
+    warnings = Problems()
+    dialect, files = recognise(str(folder), warnings=warnings)
     assert (dialect.name, len(files)) == ("failproof", 3)
+    assert [(each.code, each.path) for each in warnings] == [("file-skipped", folder / "out.json")]
     named, _ = recognise(str(folder / "run.yaml"))
     assert ".yaml" in named.suffixes
     (folder / "only").mkdir()

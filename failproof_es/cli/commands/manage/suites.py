@@ -99,8 +99,8 @@ def validate(paths: tuple[str, ...], dialect: str | None, output_format: Format)
     Counts the cases that any answer passes, and the cases that no answer can pass. The files may
     be of several dialects. Nothing is sent and no database is needed.
     """
-    dialect_files = files_of(list(paths), dialect)
     problems = Problems()
+    dialect_files = files_of(list(paths), dialect, problems)
     suites: defaultdict[tuple[str, str], FixedOutcomeCounts] = defaultdict(FixedOutcomeCounts)
     total = FixedOutcomeCounts()
     for dialect_, case in _cases_of(dialect_files, problems):
@@ -127,7 +127,7 @@ def list_(paths: tuple[str, ...], dialect: str | None, output_format: Format) ->
     as by `suites validate`.
     """
     problems = Problems()
-    rows = [_row(case) for _, case in _cases_of(files_of(list(paths), dialect), problems)]
+    rows = [_row(case) for _, case in _cases_of(files_of(list(paths), dialect, problems), problems)]
     _report(problems, len(rows))
     if output_format is Format.TABLE:
         print_table((_in_table(row) for row in rows), _CASES)
@@ -135,14 +135,16 @@ def list_(paths: tuple[str, ...], dialect: str | None, output_format: Format) ->
         print_rows(rows, _CASES, output_format)
 
 
-def files_of(paths: list[str], dialect: str | None) -> list[tuple[Dialect, Sequence[Path]]]:
-    """The dialects of these paths, each with its files.
+def files_of(
+    paths: list[str], dialect: str | None, problems: Problems
+) -> list[tuple[Dialect, Sequence[Path]]]:
+    """The dialects of these paths, each with its files; skipped files are warnings in `problems`.
 
     `None` as `dialect` recognises each file's dialect. `shipped:redteam` names shipped suites.
     Raises `InvalidInput` if a path has no files, or a dialect cannot be found.
     """
     if dialect is None:
-        return recognise_each(paths)
+        return recognise_each(paths, warnings=problems)
     case_dialect = dialect_named(dialect)
     return [(case_dialect, case_files(paths, case_dialect.suffixes))]
 
