@@ -15,7 +15,7 @@ from failproof_es.dialects.shipped.failproof import expectation
 from failproof_es.support.untrusted_text import shortened
 
 NAME = "failproof.accuracy"
-VERSION = "3"
+VERSION = "4"
 _SHOWN_CHARACTERS = 200
 
 
