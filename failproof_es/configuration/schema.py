@@ -31,13 +31,13 @@ _LARGEST = 2**63 - 1
 """The largest integer that every reader of the recorded JSON can hold."""
 
 
-def _parse_timestamp(written: Any) -> Any:
+def _parse_timestamp(value: Any) -> Any:
     """The time in a text, by default in UTC; `None` for the placeholder of specification 001."""
-    if written is None or written == "ISO-8601" or isinstance(written, datetime):
-        return None if written == "ISO-8601" else written
-    if not isinstance(written, str):
+    if value is None or value == "ISO-8601" or isinstance(value, datetime):
+        return None if value == "ISO-8601" else value
+    if not isinstance(value, str):
         raise PydanticCustomError("string_type", "must be a time, written as text")
-    if (moment := parse_moment(written)) is None:
+    if (moment := parse_moment(value)) is None:
         raise PydanticCustomError("invalid-value", "is no time: write it as 2026-01-31T12:30:00Z")
     return moment
 
@@ -174,14 +174,14 @@ class Model(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _set_vendor_key_variable(cls, written: Any) -> Any:
+    def _set_vendor_key_variable(cls, entry: Any) -> Any:
         """Set a missing `api_key_env` to the vendor's variable; `null` means no key."""
-        if not isinstance(written, dict) or "api_key_env" in written:
-            return written
-        if isinstance(options := written.get("options"), dict) and CREDENTIALS in options:
-            return written
-        variable = default_key_variable(written.get("provider"), written.get("base_url"))
-        return written if variable is None else {**written, "api_key_env": variable}
+        if not isinstance(entry, dict) or "api_key_env" in entry:
+            return entry
+        if isinstance(options := entry.get("options"), dict) and CREDENTIALS in options:
+            return entry
+        variable = default_key_variable(entry.get("provider"), entry.get("base_url"))
+        return entry if variable is None else {**entry, "api_key_env": variable}
 
 
 class Filters(Section):

@@ -56,21 +56,21 @@ def check_of_choice(answer: Any, choices: Any) -> Check:
     names = [numbers]
     if text not in numbers or not _is_number_beside_texts(answer, choices):
         names += [list(letters), [without_point(option.strip()) for option in options]]
-    chosen = {
+    matches = {
         letter for ways in names for letter, way in zip(letters, ways, strict=True) if way == text
     }
-    if not chosen:
+    if not matches:
         message = (
             "the expected answer is not the letter, the number from 0 or the text of one choice"
         )
         raise UnusableRecord(message, role="expected")
-    if len(chosen) > 1:
+    if len(matches) > 1:
         message = (
             "the expected answer names several choices, by letter, by number from 0 or by text: "
             "name one by its letter"
         )
         raise UnusableRecord(message, role="expected")
-    [letter] = chosen
+    [letter] = matches
     return Check("regex", (_CHOSEN_LETTER.format(letter=letter),))
 
 

@@ -68,8 +68,8 @@ def read_csv(source: Source, path: Path) -> SourceRows:
     display_path, names = _read_heading(source, path)
     remarks: list[str] = []
 
-    def rows(wanted: Collection[str]) -> Iterator[SourceRow]:
-        numeric = _number_columns(_csv_records(path, display_path), names, wanted)
+    def rows(selected: Collection[str]) -> Iterator[SourceRow]:
+        numeric = _number_columns(_csv_records(path, display_path), names, selected)
         shortened: dict[str, None] = {}
 
         def value_of(name: str, cell: str) -> str | None:
@@ -118,11 +118,11 @@ def _read_heading(source: Source, path: Path) -> tuple[str, list[str]]:
 
 
 def _number_columns(
-    records: Iterator[tuple[int, list[str]]], names: Sequence[str], wanted: Collection[str]
+    records: Iterator[tuple[int, list[str]]], names: Sequence[str], selected: Collection[str]
 ) -> frozenset[str]:
-    """The columns, of `wanted`, whose cells are all numbers or missing."""
+    """The columns, of `selected`, whose cells are all numbers or missing."""
     next(records)
-    numeric = {at for at, name in enumerate(names) if name in wanted}
+    numeric = {at for at, name in enumerate(names) if name in selected}
     for _, cells in records:
         if not numeric:
             break

@@ -37,7 +37,7 @@ def tests_of(rows: list[Any]) -> list[Json]:
     A row of version 2 has none: its assertions are recorded with their verdicts. A row with an
     error has no verdicts: its assertions are those of the first row that asks the same.
     """
-    known: dict[str, Json] = {}
+    tests_by_question: dict[str, Json] = {}
     tests = []
     for row in map(object_of, rows):
         if "testCase" in row:
@@ -45,9 +45,12 @@ def tests_of(rows: list[Any]) -> list[Json]:
             continue
         test = _graded_test(row)
         if test:
-            known.setdefault(_asked(row), test)
+            tests_by_question.setdefault(_asked(row), test)
         tests.append(test)
-    return [test or known.get(_asked(row), {}) for test, row in zip(tests, rows, strict=True)]
+    return [
+        test or tests_by_question.get(_asked(row), {})
+        for test, row in zip(tests, rows, strict=True)
+    ]
 
 
 def _graded_test(row: Json) -> Json:

@@ -254,8 +254,8 @@ def _prompt_key(row: Json, turns: tuple[Turn, ...], remainder: Remainder, place:
     number = count_of(row.get("promptIdx"))
     if prompt_id is None and number is not None:
         return str(number)
-    asked = prompt_id or digest_of([[turn.role, turn.content] for turn in turns])
-    return asked[:_KEY_CHARACTERS]
+    key = prompt_id or digest_of([[turn.role, turn.content] for turn in turns])
+    return key[:_KEY_CHARACTERS]
 
 
 def _turns(raw: Any, remainder: Remainder, place: str) -> tuple[Turn, ...]:

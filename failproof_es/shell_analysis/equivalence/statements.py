@@ -140,8 +140,8 @@ class Statements:
 
     def _declared(self, node: Node) -> Form:
         """The form of an argument of `export` and similar: an assignment's value is not split."""
-        named = "Name" in node and not node.get("Naked")
-        return self._assignment(node) if named else self._generic_form(node)
+        is_assignment = "Name" in node and not node.get("Naked")
+        return self._assignment(node) if is_assignment else self._generic_form(node)
 
     def _pipeline(self, node: Node) -> Form:
         nodes: list[Node] = []
