@@ -53,7 +53,7 @@ def test_a_doubt_sets_the_tone_before_a_sentence_that_is_plain() -> None:
 def test_without_gates_the_rate_is_said_with_its_counts_and_interval() -> None:
     found = of([run()])
     assert found.tone == "plain"
-    assert found.sentence == ("m passed 39 of 40 (97.5 %, 95 % interval 87.1 % to 99.6 %).")
+    assert found.sentence == ("m passed 39 of 40 (97.5 %, 95 % interval 87.1 % to 99.9 %).")
     assert found.remarks == (), "what the sentence says is not said again"
 
 
@@ -161,8 +161,8 @@ def test_each_version_of_a_case_counts_by_its_own_outcome_and_the_same_version_o
 
 def test_gates_that_are_met_make_it_good() -> None:
     assert of([run()], [MET]).tone == "good"
-    assert of([run()], [MET]).sentence.endswith(" to 99.6 %). The gate is met.")
-    assert of([run()], [MET, MET]).sentence.endswith(" to 99.6 %). All 2 gates are met.")
+    assert of([run()], [MET]).sentence.endswith(" to 99.9 %). The gate is met.")
+    assert of([run()], [MET, MET]).sentence.endswith(" to 99.9 %). All 2 gates are met.")
 
 
 def test_a_gate_on_no_result_alone_is_not_good_and_says_so() -> None:
@@ -295,7 +295,7 @@ def test_limitations_are_those_of_these_runs() -> None:
     said = limitations(report, {"m": few}).limitations
     assert said[0] == "The rates rest on few independent cases: m (2)."
     assert said[1].startswith("The interval of the pass rate is wide, and")
-    assert said[1].endswith(": m (81.1 points).")
+    assert said[1].endswith(": m (94.9 points).")
     assert said[2] == "Not scored, and in no rate: m (1 of 3 evaluations)."
     assert said[3] == "Cut off at max_tokens: m (1 of 3 evaluations)."
     assert said[4].startswith("Every case was asked once")

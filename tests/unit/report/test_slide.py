@@ -106,7 +106,7 @@ def test_what_was_not_scored_has_no_rate_and_runs_counted_together_are_named() -
     assert slide.notes[-1] == "–: nothing was scored."
     assert slide.rows[2][1] == (rate([True, True, False]), None)
     shown = slide_piece(slide, "md").decode()
-    assert "| y | 66.7 %, 2 of 3 (20.8 % to 93.9 %) | – |" in shown
+    assert "| y | 66.7 %, 2 of 3 (11.8 % to 98.3 %) | – |" in shown
 
 
 def test_a_run_of_nothing_has_a_slide() -> None:
