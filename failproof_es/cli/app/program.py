@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from failproof_es.cli.app.process import replace_unencodable, unbreakable_stderr
-from failproof_es.cli.app.usage import WrongUsage, coded_usage_errors
 from failproof_es.cli.entry import interrupts_raise, is_interrupt, report_interrupt
+from failproof_es.cli.usage import WrongUsage, coded_usage_errors
 from failproof_es.store.environment import DATABASE_URL
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ import click
 from failproof_es.cli.app.chosen_run import print_left_out, say_archived, say_left_out, say_warning
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.audit_rows import INCOMPLETE, AuditRows
 from failproof_es.cli.rendering.output import (
     Column,
@@ -26,6 +25,7 @@ from failproof_es.cli.rendering.output import (
     print_rows,
     say,
 )
+from failproof_es.cli.usage import WrongUsage
 from failproof_es.core.case import operations_id, prompt_id, run_id
 from failproof_es.core.transcript import AWAITING_REVIEW
 from failproof_es.engine.reviews.people import review_rows

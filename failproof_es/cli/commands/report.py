@@ -9,11 +9,11 @@ from uuid import UUID
 import click
 
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.progress.steps import StepProgress
 from failproof_es.cli.rendering.junit import junit_option, write_junit
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.written_files import write_recorded
+from failproof_es.cli.usage import WrongUsage
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import Connection, resolve_run

@@ -18,7 +18,6 @@ from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.options import all_of
 from failproof_es.cli.app.program import CliCommand, CliGroup, session
 from failproof_es.cli.app.result_choice import choice_options
-from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import Format, format_option, print_json, print_line, say
 from failproof_es.cli.rendering.written_files import write_recorded
 from failproof_es.cli.reviewing.answers import InvalidAnswer, name
@@ -33,6 +32,7 @@ from failproof_es.cli.reviewing.exported_sheet import (
 )
 from failproof_es.cli.reviewing.screen import ReviewQuit, ask, show
 from failproof_es.cli.reviewing.sheet import opinions, read_sheet, sheet
+from failproof_es.cli.usage import WrongUsage
 from failproof_es.dialects.kit.judging import checklist
 from failproof_es.engine.history import read_evaluations
 from failproof_es.engine.identity import current_user

@@ -18,7 +18,6 @@ from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.next_page import say_next_page
 from failproof_es.cli.app.option_values import moment_argument
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import (
     BelowRows,
     Column,
@@ -30,6 +29,7 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
+from failproof_es.cli.usage import WrongUsage
 from failproof_es.engine.history import read_run
 from failproof_es.engine.related_runs.attempts import GATES
 from failproof_es.engine.workers.presence import list_holders, undriven_runs

@@ -20,7 +20,6 @@ from failproof_es.cli.app.options import (
     settings_option,
 )
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.commands.several_workers import (
     begin_again,
     begin_planned,
@@ -37,6 +36,7 @@ from failproof_es.cli.starting.missing_models import install_missing
 from failproof_es.cli.starting.permitting import permitted, permitted_again
 from failproof_es.cli.starting.selection_options import selection_options
 from failproof_es.cli.starting.telemetry_beside import telemetry_beside
+from failproof_es.cli.usage import WrongUsage
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.engine.branching import branch as branch_run
 from failproof_es.engine.branching import create_branch

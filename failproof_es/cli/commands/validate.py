@@ -11,7 +11,6 @@ import click
 
 from failproof_es.cli.app.options import allow_option, settings_option
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import (
     Column,
     Format,
@@ -22,6 +21,7 @@ from failproof_es.cli.rendering.output import (
 )
 from failproof_es.cli.starting.permitting import not_permitted, permitted
 from failproof_es.cli.starting.selection_options import selection_options
+from failproof_es.cli.usage import WrongUsage
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.planning.planner import skipped_lines

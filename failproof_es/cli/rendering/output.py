@@ -27,9 +27,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.table_layout import fitting_layout, natural_width
 from failproof_es.cli.rendering.wrapping import terminal_width, with_end_cut, wrapped
+from failproof_es.cli.usage import WrongUsage
 from failproof_es.problems import InvalidInput
 from failproof_es.support.atomic_file import WrittenFile, atomic_write, describe_write_error
 from failproof_es.support.untrusted_text import json_text, lines, one_line, shortened

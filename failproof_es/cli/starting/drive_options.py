@@ -12,10 +12,10 @@ import click
 
 from failproof_es.cli.app.console_beside import PORT_OPTION, console_options
 from failproof_es.cli.app.options import all_of
-from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.junit import junit_option
 from failproof_es.cli.rendering.output import Format, format_option
 from failproof_es.cli.starting.telemetry_beside import collector_of, telemetry_options
+from failproof_es.cli.usage import WrongUsage
 from failproof_es.support import extras
 
 _options = all_of(

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 import click
 
 from failproof_es.cli.app.options import all_of
-from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import say
+from failproof_es.cli.usage import WrongUsage
 from failproof_es.problems import InvalidInput
 from failproof_es.support import extras
 

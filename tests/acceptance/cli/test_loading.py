@@ -33,7 +33,7 @@ OURS = {
     "failproof_es.cli.app.command_table",
     "failproof_es.cli.app.process",
     "failproof_es.cli.app.program",
-    "failproof_es.cli.app.usage",
+    "failproof_es.cli.usage",
     "failproof_es.cli.entry",
     "failproof_es.store",
     "failproof_es.store.environment",

@@ -8,7 +8,7 @@ import pytest
 
 from failproof_es.cli.app.errors import report
 from failproof_es.cli.app.option_values import read_assignments
-from failproof_es.cli.app.usage import WrongUsage
+from failproof_es.cli.usage import WrongUsage
 from failproof_es.core.case import Case, Turn
 from failproof_es.engine.planning.case_warnings import CaseWarnings
 from failproof_es.problems import Problem, Problems, shown_value

@@ -23,7 +23,6 @@ from failproof_es.assurance.archiving.attach import AttachedRun, attach_file
 from failproof_es.assurance.signing.checkpoint_signer import sign_and_keep_checkpoint
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import (
     Column,
     Format,
@@ -32,6 +31,7 @@ from failproof_es.cli.rendering.output import (
     print_rows,
     say,
 )
+from failproof_es.cli.usage import WrongUsage
 from failproof_es.engine.identity import current_host, current_user, process_label
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.at_head import catch_up_problem

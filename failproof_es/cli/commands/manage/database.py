@@ -17,9 +17,9 @@ from failproof_es.assurance.signing.opened_store import make_key_aloud
 from failproof_es.cli.app.chosen_run import say_left_out
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliGroup, session
-from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import Format, format_option, say
 from failproof_es.cli.rendering.protection import print_protection, protection
+from failproof_es.cli.usage import WrongUsage
 from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect, parameters_of
 from failproof_es.store.embedded.server import EmbeddedServer

@@ -19,7 +19,6 @@ from failproof_es.cli.app.options import (
     provider_options_option,
 )
 from failproof_es.cli.app.program import CliGroup
-from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import (
     Column,
     Format,
@@ -29,6 +28,7 @@ from failproof_es.cli.rendering.output import (
     say,
 )
 from failproof_es.cli.starting.permitting import permitted
+from failproof_es.cli.usage import WrongUsage
 from failproof_es.configuration.providers import PROVIDERS
 from failproof_es.configuration.rules import entry_problems
 from failproof_es.configuration.schema import Model

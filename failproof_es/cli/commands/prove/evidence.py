@@ -12,10 +12,10 @@ from failproof_es.assurance.signing.signing_key import own_public_key, read_publ
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import CliGroup, session
-from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.evidence_lines import BundledRun
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.written_files import write_recorded
+from failproof_es.cli.usage import WrongUsage
 from failproof_es.engine.replays.evidence import replay_bundle
 from failproof_es.ledger import bundle
 from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet

@@ -29,7 +29,6 @@ from failproof_es.assurance.signing.verified_positions import keep_verified, rea
 from failproof_es.assurance.tree_history import own_public_keys, read_trees
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.commands.prove.evidence import NEXT_STEP
 from failproof_es.cli.progress.steps import StepProgress
 from failproof_es.cli.rendering.compared_rows import (
@@ -39,6 +38,7 @@ from failproof_es.cli.rendering.compared_rows import (
 )
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
 from failproof_es.cli.rendering.protection import print_missing_layers
+from failproof_es.cli.usage import WrongUsage
 from failproof_es.ledger.bundle import LogProof
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.contents import EvidenceError, NotProvenYet

@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 from rich.cells import cell_len
 
-from failproof_es.cli.app.option_values import parse_moment
 from failproof_es.cli.commands.log import json_line, summary
 from failproof_es.cli.rendering import output
 from failproof_es.cli.rendering.failed_results import worst_lines
@@ -38,6 +37,7 @@ from failproof_es.core.case import PARTLY_IMPORTED
 from failproof_es.reading.failure_reasons import FailureReasons
 from failproof_es.reading.recorded_run import PlannedOutcome
 from failproof_es.store.reading.reader import RecordedEvent
+from failproof_es.support.timestamps import parse_moment
 from tests.every import every
 from tests.unit.cli.summaries import scored_one
 
@@ -63,7 +63,7 @@ def echo_lines(output_format: Format) -> None:
         (echo_format, [], "table"),
         (echo_format, ["--json"], "json"),
         (echo_format, ["--format", "jsonl"], "jsonl"),
-        (echo_format, ["--json", "--format", "jsonl"], "jsonl"),
+        (echo_format, ["--json", "--format", "json"], "json"),
         (echo_lines, ["--json"], "jsonl"),
     ],
 )
@@ -75,6 +75,11 @@ def test_the_format_is_the_one_asked_for(
 
 def test_a_format_that_a_command_lacks_is_wrong_usage() -> None:
     assert CliRunner().invoke(echo_lines, ["--format", "json"]).exit_code == 2
+
+
+def test_two_formats_are_wrong_usage() -> None:
+    refused = CliRunner().invoke(echo_format, ["--json", "--format", "jsonl"])
+    assert refused.exit_code == 2 and "[options-conflict]" in refused.output
 
 
 @pytest.mark.parametrize("output_format", list(Format))
