@@ -34,7 +34,7 @@ _FIND = "find it in the list of its suite: /suites, or /cases"
 
 
 class ModelOnCase(Document):
-    """One model's results on the case."""
+    """The results on the case of the models with one key, whatever their version and settings."""
 
     model: str
     runs: int
@@ -44,7 +44,8 @@ class ModelOnCase(Document):
     carried_over: int
     """Evaluations carried over from one of those; they are not counted again."""
     passed: PassRate
-    """The interval is for repetitions of this case alone."""
+    """The rate of repetitions of this case alone: each counts as independent in the interval, and
+    `clusters` is their number."""
     trend: tuple[TrendPoint, ...]
     """The latest runs in chronological order; `attempt` numbers them from 1."""
 

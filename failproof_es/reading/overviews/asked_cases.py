@@ -151,7 +151,10 @@ class StoredCase:
 
 @dataclass(frozen=True, slots=True)
 class CaseRate:
-    """One model's results on a case over all runs, each answer counted once."""
+    """Results on a case over all runs of models with one key, each answer counted once.
+
+    Models that share a key are added up, even with other versions or settings.
+    """
 
     model: str
     runs: int
