@@ -86,7 +86,7 @@ class ModelProgress(Document):
     unscored: dict[UnscoredGroup, int]
     """Evaluations that ended without a score, by the group of their reason."""
     cost_usd: float | None
-    """Cost of its answers and its judges' answers; `None` if the cost of one is unknown."""
+    """Cost of its own answers, without its judges'; `None` if the cost of one is unknown."""
 
 
 class SuiteProgress(Document):
@@ -327,7 +327,9 @@ class RunDocument(Document):
     price_sources: dict[str, str]
     """The recorded price data, by model and judge."""
     latency_p50_ms: float | None
+    """Median time of an answer of all models under test, each turn of a conversation by itself."""
     latency_p95_ms: float | None
+    """The 95th percentile of these times."""
     reviews: dict[str, int]
     """Evaluations that were left to people, by the status of their reviews."""
     by_people: tuple[PeopleFigure, ...]

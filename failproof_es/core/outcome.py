@@ -146,7 +146,7 @@ class EvaluationOutcome(NamedTuple):
 
     # -- what it took --
     response_ms: tuple[float, ...] = ()
-    """The milliseconds of each answer of this run, judges' included, in order."""
+    """The milliseconds of each answer that the model under test gave in this run, in order."""
     spending: Mapping[str, Spent] = _NOTHING
     """Tokens and cost of this run's answers, by the key of the model or judge."""
     impossible: FreeText | None = None
@@ -192,6 +192,11 @@ class EvaluationOutcome(NamedTuple):
     def carried_over(self) -> bool:
         """Whether it happened in another run."""
         return self.source_run_id is not None
+
+    @property
+    def answers(self) -> int:
+        """The number of answers in this run, judges' included."""
+        return sum(spent.answers for spent in self.spending.values())
 
     @property
     def accuracy(self) -> float | None:
@@ -315,7 +320,7 @@ def outcome_of(
         reason=score.reason if score else ended.reason if ended else "",
         ended_kind=None if ended is None else ended.kind,
         graded_by=graded_by,
-        response_ms=tuple([answer.latency_ms for answer in answers]),
+        response_ms=tuple([one.latency_ms for one in answers if one.purpose == "target"]),
         spending=spending_of(answers, costs),
         impossible=None if why is None else str(why),
     )

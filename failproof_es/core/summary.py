@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from math import ceil
 from operator import itemgetter
 from statistics import fmean
 from typing import NamedTuple, Protocol
@@ -24,6 +23,7 @@ from failproof_es.core.run import Run
 from failproof_es.core.severity import severity_of
 from failproof_es.core.tally import Group, ModelTally
 from failproof_es.core.unscored import UnscoredGroup, UnscoredKey
+from failproof_es.support.percentages import nearest_rank
 
 SIGNIFICANT_DIGITS = 3
 """Significant digits of counted latencies, in microseconds: 12.34 ms counts as 12.3 ms."""
@@ -89,7 +89,7 @@ class RequestStats:
     def add(self, outcome: EvaluationOutcome, times: int = 1) -> None:
         """Add the requests of one evaluation of this run; with `times=-1` subtract them."""
         self.requests += times * outcome.requests
-        self.answers += times * len(outcome.response_ms)
+        self.answers += times * outcome.answers
         self.errors += times * len(outcome.errors)
         self.retries += times * outcome.retries
         self.orphaned_requests += times * outcome.orphaned_requests
@@ -120,7 +120,7 @@ class RunCounts:
     unscored: Counter[UnscoredKey] = field(default_factory=Counter)
     """Evaluations that ended without a score."""
     latencies: Counter[int] = field(default_factory=Counter)
-    """Answers of this run by `latency_bucket` of their time."""
+    """Answers of the models under test in this run by `latency_bucket` of their time."""
     impossible: int = 0
     """Evaluations whose record cannot be true or be read."""
     clusters: SharedClusters | None = field(default_factory=SharedClusters)
@@ -388,7 +388,8 @@ class RunSummary:
         return tally
 
     def latency_ms(self, percent: float) -> float | None:
-        """The latency of answers in milliseconds at this percentile, from 0 to 100 (nearest rank).
+        """The latency in milliseconds at this percentile, from 0 to 100, of the answers of all
+        models under test (not of judges), each turn of a conversation by itself.
 
         To three significant digits; `None` without answers.
         """
@@ -415,14 +416,14 @@ def latency_bucket(ms: float) -> int:
 
 
 def percentile_ms(latencies: Mapping[int, int], percent: float) -> float | None:
-    """The latency in milliseconds at this percentile, from 0 to 100 (nearest rank).
+    """The latency in milliseconds at this percentile, from 0 to 100 (`nearest_rank`).
 
     `latencies` has the number of answers by `latency_bucket`. `None` without answers.
     """
     total = sum(latencies.values())
     if not total:
         return None
-    rank, seen = max(ceil(total * percent / 100), 1), 0
+    rank, seen = nearest_rank(total, percent), 0
     for bucket in sorted(latencies):
         seen += latencies[bucket]
         if seen >= rank:

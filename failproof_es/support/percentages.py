@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from math import ceil
 
 
 def ratio(part: int | Fraction, whole: int) -> float | None:
@@ -12,6 +13,14 @@ def ratio(part: int | Fraction, whole: int) -> float | None:
     It computes every rate of this program but those that a specification defines.
     """
     return float(part / whole) if whole else None
+
+
+def nearest_rank(count: int, percentile: float) -> int:
+    """The rank, from 1, of the value at this percentile (0 to 100) of `count` ordered values.
+
+    It is the rule of every percentile of this program, and that of SQL's `percentile_disc`.
+    """
+    return max(ceil(count * percentile / 100), 1)
 
 
 def percent(share: float) -> str:

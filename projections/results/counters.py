@@ -79,7 +79,7 @@ class CounterChange:
         if not outcome.spending:
             return
         answers = [event for event in history if type(event) is ResponseReceived]
-        answers = answers[: len(outcome.response_ms)]  # answers beyond them contradict the history
+        answers = answers[: outcome.answers]  # answers beyond them contradict the history
         for answer in answers:
             key = UsageKey(answer.model_key, answer.purpose, answer.judge or "", answer.model or "")
             usage = self.usage.get(key)

@@ -230,7 +230,7 @@ COMMENT ON TABLE run_errors IS 'Failed requests of each run that got the same er
 COMMENT ON TABLE run_unscored IS
     'Evaluations of each run that ended without a score, by model, group and reason.';
 COMMENT ON TABLE run_latencies IS
-    'Answers of each run by their time in microseconds, rounded to three digits.';
+    'Answers of the models under test by their time in microseconds, rounded to three digits.';
 COMMENT ON TABLE run_clusters IS
     'Evaluations with a verdict that are not independent: of one model and one case or family.';
 

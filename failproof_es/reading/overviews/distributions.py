@@ -51,8 +51,9 @@ _WHICH = {
 class Spread:
     """The distribution of one model's latencies (milliseconds) and costs (US dollars).
 
-    `latency_ms` and `cost_usd` are the quantiles 0 to 1 in steps of 0.01, empty without values;
-    `answers` and `priced` are the numbers of evaluations with a latency and with a cost.
+    `latency_ms` (of whole conversations) and `cost_usd` are the quantiles 0 to 1 in steps of 0.01,
+    empty without values; `answers` and `priced` are the numbers of evaluations with a latency and
+    with a cost.
     """
 
     model: str

@@ -10,8 +10,6 @@ from operator import attrgetter
 from statistics import fmean
 from typing import NamedTuple
 
-import numpy as np
-
 from failproof_es.core.case import FAMILY
 from failproof_es.core.severity import severity_order, severity_rank
 from failproof_es.core.tally import BoundedRate
@@ -30,6 +28,7 @@ from failproof_es.report.data.content import (
     Stability,
 )
 from failproof_es.report.data.observations import UNFINISHED, Observation
+from failproof_es.support.percentages import nearest_rank
 from failproof_es.support.statistics import Rate, mean_interval, percentile_interval, rate
 
 REFUSAL = "refusal"
@@ -223,7 +222,8 @@ def by_judge(run_number: int, of: Sequence[Observation]) -> Iterator[JudgeCovera
 def measures(series: str, of: Sequence[Observation]) -> Iterator[Measure]:
     """Mean of each score but `accuracy`, latency percentiles in ms, mean output speed in tokens/s.
 
-    The latency percentiles are the 50th and the 95th, and the 50th of the time to the first token.
+    The latency percentiles are the 50th and the 95th of whole conversations, and the 50th of the
+    time to the first token.
     Each measure of the series has its interval; a measure without values is left out. Observations
     of one case, or of one family of cases, form a cluster.
     """
@@ -239,7 +239,7 @@ def measures(series: str, of: Sequence[Observation]) -> Iterator[Measure]:
         if percent is None:
             statistic, interval = fmean(values), mean_interval(values, clusters)
         else:
-            statistic = float(np.percentile(values, percent))
+            statistic = sorted(values)[nearest_rank(len(values), percent) - 1]
             interval = percentile_interval(values, percent, clusters)
         yield Measure(series, name, len(values), statistic, interval, unit, len(set(clusters)))
 

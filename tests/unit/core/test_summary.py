@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.core.summary import latency_bucket, percentile_ms
+from failproof_es.core.outcome import outcome_of
+from failproof_es.core.summary import RunCounts, latency_bucket, percentile_ms
+from tests.unit.histories import KEY, History, a_case
 
 
 @pytest.mark.parametrize(
@@ -31,3 +33,13 @@ def test_a_percentile_is_that_of_the_nearest_rank() -> None:
     assert percentile_ms({1000: 1, 2000: 1, 9000: 2}, 50) == 2.0
     assert percentile_ms({1000: 19, 9000: 1}, 95) == 1.0
     assert percentile_ms({1000: 18, 9000: 2}, 95) == 9.0
+
+
+def test_latencies_are_those_of_the_model_under_test_and_answers_include_judges() -> None:
+    history = History().sent().answered().classified().sent(turn=1, purpose="judge", judge="j")
+    events = history.answered(turn=1, purpose="judge", judge="j").events
+    outcome = outcome_of(KEY, events, {})
+    assert outcome.response_ms == (5.0,) and outcome.answers == 2
+    counts = RunCounts()
+    counts.add(outcome, a_case())
+    assert counts.latencies == {5000: 1} and counts.asking[KEY.model_key].answers == 2

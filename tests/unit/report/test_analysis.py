@@ -7,11 +7,13 @@ import pytest
 from failproof_es.core.outcome import speed_of
 from failproof_es.events import ResponseReceived, Usage
 from failproof_es.report.data.analysis import (
+    MEDIAN_LATENCY,
     by_judge,
     errors,
     failures,
     funnel,
     groups,
+    measures,
     refusals,
     stability,
 )
@@ -232,3 +234,9 @@ def test_failures_stand_by_severity_and_those_of_one_by_their_most_frequent_faul
         ("leaks", "e"), ("leaks", "c"), ("refuses", "a"), ("leaks", "g"),
         ("too long", "b"), ("too long", "d"), ("odd", "f"),
     ]  # fmt: skip
+
+
+def test_a_percentile_of_a_report_is_that_of_the_nearest_rank_as_in_every_other_figure() -> None:
+    of = [observed(f"c{ms}", latency_ms=float(ms)) for ms in (100, 900)]
+    values = {measure.name: measure.value for measure in measures("m", of)}
+    assert values == {MEDIAN_LATENCY: 100.0, "latency, 95th percentile": 900.0}
