@@ -34,8 +34,8 @@ _NOT_LISTED: dict[str, str] = {
 _LONG: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(RENAMERS, ("--expr",)),
     "convert": (), "ffmpeg": (), "iconv": ("--output",), "pandoc": ("--output",),
-    "mysqldump": ("--result-file",), "pg_dump": ("--file",), "pv": ("--output",),
-    "gpg": ("--output",),
+    **dict.fromkeys(("mysqldump", "mariadb-dump"), ("--result-file",)),
+    "pg_dump": ("--file",), "pv": ("--output",), "gpg": ("--output",),
     **dict.fromkeys(("zstd", "unzstd"), ("--output-dir-flat",)),
     "bsdtar": ("--directory", "--file"),
 }  # fmt: skip
