@@ -255,7 +255,10 @@ def test_runs_are_listed_page_by_page_the_newest_first(
     )
     assert numbers("--limit", "1", "--before", "2") == ([1], "")
     assert numbers("--limit", "2") == ([2, 1], "")
-    assert numbers("--limit", "1", "--all") == ([2, 1], "")
+    assert numbers("--all") == ([2, 1], "")
+    for both in (("--limit", "1", "--all"), ("--format", "table")):
+        done = program("runs", "--json", *both)
+        assert done.returncode == 2 and "[options-conflict]" in done.stderr
     assert numbers("--before", "1") == ([], "")
     assert numbers("--before", str(2**63 - 1))[0] == [2, 1]
     for wrong in ("0", str(2**63)):

@@ -381,6 +381,13 @@ def test_a_number_is_no_timestamp(tmp_path: Path, written: str, code: str) -> No
     assert (problem.code, problem.line, problem.field) == (code, 1, "test_run.timestamp")
 
 
+def test_the_day_of_prices_is_one_of_the_calendar(tmp_path: Path) -> None:
+    prices = "prices: {version: 2026-99-99, models: [{model: m, input_usd_per_million: 1, "
+    text = GOOD + prices + "output_usd_per_million: 1}]}\n"
+    [problem] = problems_of(tmp_path, text)
+    assert (problem.field, problem.code) == ("prices.version", "invalid-value")
+
+
 @every("value", ["${NAME:-%s}", "{{ env['NAME'] | default('%s') }}"])
 def test_of_a_reference_to_a_variable_its_name_is_quoted_and_a_key_is_still_a_key(
     tmp_path: Path, value: str

@@ -122,6 +122,8 @@ def test_a_version_is_any_text(tmp_path: Path) -> None:
     path = tmp_path / "cases.toml"
     path.write_text(TOML.replace("1.0.0", ""))
     assert TestDataset.from_toml(path).version == ""
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert TestDataset.from_toml(path).version == ""
 
 
 @every(
