@@ -72,6 +72,12 @@ def test_arguments_are_kept_as_the_model_wrote_them() -> None:
     assert read({"content": None, "tool_calls": [call]}).tool_calls[0].arguments == "{not json"
 
 
+@every("function", [{"name": "search"}, {"name": "search", "arguments": None}])
+def test_a_call_without_arguments_has_empty_ones(function: dict[str, Any]) -> None:
+    [call] = read({"content": None, "tool_calls": [{"function": function}]}).tool_calls
+    assert (call.name, call.arguments) == ("search", "")
+
+
 @every(
     "calls",
     [
@@ -80,7 +86,6 @@ def test_arguments_are_kept_as_the_model_wrote_them() -> None:
         [1],
         [{}],
         [{"function": None}],
-        [{"function": {"name": "search"}}],
         [{"function": {"name": "", "arguments": "{}"}}],
         [{"function": {"name": 1, "arguments": "{}"}}],
         [{"function": {"name": "search", "arguments": [1]}}],
