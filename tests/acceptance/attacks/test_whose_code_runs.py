@@ -256,6 +256,8 @@ def test_a_results_file_outside_of_the_working_folder_is_said_before_the_run(
         done = invoke(store.url, "validate", "run.yaml", "--offline", cwd=folder)
         assert done.exit_code == 0, done.output
         assert ("outside of the working folder" in done.stderr) == is_outside
+    done = invoke(store.url, "validate", str(folder / "run.yaml"), "--offline", cwd=there)
+    assert "outside of the working folder" in done.stderr, "it starts from the configuration's"
     write_configuration(
         folder, "http://127.0.0.1:9/v1", output={"file": {"path": "../{timestamp}.jsonl"}}
     )
