@@ -29,7 +29,14 @@ SELECT
             )
         END,
         'request', json_build_object(
-            'full_prompt', stored.turns -> 0 -> 'content',
+            'full_prompt', CASE
+                WHEN template."user" IS NULL THEN stored.turns -> 0 -> 'content'
+                ELSE to_json(concat_ws(
+                    E'\n\n',
+                    template.system,
+                    replace(template."user", '{prompt}', stored.turns -> 0 ->> 'content')
+                ))
+            END,
             'temperature', asked.parameters -> 'temperature',
             'max_tokens', asked.parameters -> 'max_tokens'
         ),
@@ -78,6 +85,18 @@ CROSS JOIN LATERAL (
     ORDER BY e.version DESC
     LIMIT 1
 ) AS asked
+-- The template around the prompt, if the model has one: `apply_template` in
+-- `failproof_es/configuration/prompt_template.py`.
+LEFT JOIN LATERAL (
+    SELECT
+        t.system,
+        t."user"
+    FROM json_to_recordset(started.payload -> 'models') AS m (key text, parameters json)
+    CROSS JOIN LATERAL json_to_record(m.parameters -> 'prompt_template') AS t (
+        system text, "user" text
+    )
+    WHERE m.key = begins.model_key
+) AS template ON true
 -- What the answers come to; the last one counts. One whose cost is not known makes the sum NULL.
 CROSS JOIN LATERAL (
     SELECT

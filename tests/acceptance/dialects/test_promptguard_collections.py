@@ -17,8 +17,11 @@ from failproof_es.engine.planning.planner import store_prompts
 from failproof_es.engine.planning.prompt_collections import import_prompts
 from failproof_es.problems import InvalidInput
 from failproof_es.store.store import Store
-from tests.acceptance.commands import invoke
-from tests.acceptance.dialects.test_promptguard import configure, full_prompts, prompt
+from tests.acceptance.commands import asked, invoke
+from tests.acceptance.dialects.test_promptguard import configure, export, full_prompts, prompt
+
+TEMPLATE = {"system": "You judge.", "user": "Now: {prompt}"}
+"""Of the first of two models."""
 
 
 def import_file(store: Store, folder: Path, *prompts: dict[str, Any]) -> None:
@@ -33,6 +36,7 @@ def start_collection(store: Store, url: str, folder: Path, **prompts: Any) -> Re
     configure(folder, url)
     configuration = orjson.loads((folder / "run.yaml").read_bytes())
     configuration["prompts"] = {"source": "database", "collection": "calibration", **prompts}
+    configuration["models"][0]["prompt_template"] = TEMPLATE
     (folder / "run.yaml").write_bytes(orjson.dumps(configuration))
     return invoke(store.url, "start", "run.yaml", "--json", "--quiet", cwd=folder)
 
@@ -78,6 +82,14 @@ def test_filters_choose_and_the_template_of_the_run_asks(
     asked_about = full_prompts(store, tmp_path)
     assert list(asked_about) == ["q-1", "q-3"]
     assert all(text.startswith("T, I, F of ") for text in asked_about.values())
+    printed = invoke(store.url, "results", "latest", "--format", "jsonl", cwd=tmp_path).stdout
+    collected = export(store, tmp_path)["evaluations"]
+    for records in (list(map(json.loads, printed.splitlines())), collected):
+        sent = [record["request"]["full_prompt"] for record in records]
+        expected = list(asked_about.values())
+        expected += [f"You judge.\n\nNow: {text}" for text in asked_about.values()]
+        assert sorted(sent) == sorted(expected)
+    assert {f"Now: {text}" for text in asked_about.values()} <= set(asked(mock_url))
 
 
 def test_what_is_not_in_the_database_is_said_with_what_is(
