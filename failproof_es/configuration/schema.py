@@ -265,7 +265,7 @@ class Execution(Section):
     """Time limit of a request, after which it counts as a transient error; for `local`, the
     limit of the time without progress."""
     rate_limit_wait_ms: Annotated[int, Field(ge=0, le=_DAY_MS)] = 900_000
-    """How long a server may refuse everything (429, 529, 503 with `Retry-After`), or be down,
+    """How long a server may refuse everything (429, 498, 529, 503 with `Retry-After`), or be down,
     before the run is paused; it can be resumed. 15 minutes unless given."""
     pause_after_lost: Annotated[int | None, Field(ge=1, le=_LARGEST)] = 10
     """The run is paused after this many evaluations in a row without a usable reply of a model or

@@ -334,7 +334,7 @@ class RunSealed(RunEvent):
 class LimitChanged(RunEvent):
     """A change in how many requests may go to a server at once, or from when.
 
-    `rate_limited` (too many requests: a 429 or 529) and `retry_after` (another answer that says
+    `rate_limited` (too many requests: 429, 498 or 529) and `retry_after` (another answer that says
     when to come back) hold back or slow down all requests to the server; `released` and `recovered`
     undo this.
     """

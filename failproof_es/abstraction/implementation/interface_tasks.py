@@ -239,6 +239,7 @@ def _parse_foreign_verdict(reply: str) -> tuple[float, str]:
         raise ValueError(f"the judge's score is not from 0 to 1: {score!r}")
     if not isinstance(reason, str) or not reason.strip():
         raise ValueError("the judge's reply has no reason")
+    reason.encode()  # raises `ValueError` for half a character, which no record holds
     return number, reason
 
 

@@ -72,12 +72,6 @@ def test_arguments_are_kept_as_the_model_wrote_them() -> None:
     assert read({"content": None, "tool_calls": [call]}).tool_calls[0].arguments == "{not json"
 
 
-@every("function", [{"name": "search"}, {"name": "search", "arguments": None}])
-def test_a_call_without_arguments_has_empty_ones(function: dict[str, Any]) -> None:
-    [call] = read({"content": None, "tool_calls": [{"function": function}]}).tool_calls
-    assert (call.name, call.arguments) == ("search", "")
-
-
 @every(
     "calls",
     [
