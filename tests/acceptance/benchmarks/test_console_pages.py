@@ -11,7 +11,7 @@ from tests.acceptance.benchmarks.quick import check_every_row
 NAMES = ("console",)
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_measures_every_row(name: str, tmp_path: Path) -> None:

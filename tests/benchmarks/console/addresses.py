@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from failproof_es.console.paging import cursor
+from failproof_es.reading.chosen_results import ResultKey
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.writing.recorder import query
 
@@ -172,7 +173,7 @@ def _pages(connection: Connection) -> Iterator[Address]:
         key = key_of(large, share)
         of = f"({_PLACE}, last_position, evaluation_id) > ({key[0]}, {key[1]}, '{key[2]}'::uuid)"
         yield Address(
-            f"results, {name} page", f"/runs/1/results?after={quote(cursor(*key))}",
+            f"results, {name} page", f"/runs/1/results?after={quote(cursor(*ResultKey(*key)))}",
             (_RESULTS.format(of), _FACETS, _COUNT), values,
         )  # fmt: skip
     for name, path, where in (
