@@ -110,7 +110,7 @@ def readers_choose_alike(store: Store) -> None:
     """The log and the rows choose the same runs; forged annotations count for nothing."""
     with store.connect() as connection:
         first, second, third = (resolve_run(connection, str(number)) for number in (1, 2, 3))
-        begun = read_run(connection, second).started
+        start = read_run(connection, second).started
     elsewhere = EventHeader(operations_id(first), None, about=third, who="w", where="h")
     forged = {"name": "forged", "tags": ("x",), "note": None, "hidden": True}
     one_more_than_a_query_reads = 9
@@ -123,8 +123,8 @@ def readers_choose_alike(store: Store) -> None:
             (RunFilter(hidden=True), [1]), (RunFilter(tag="x\\u0000"), [2]),
             (RunFilter(tag="x"), []), (RunFilter(text="other"), [2]),
             (RunFilter(text="acceptance", hidden=False), [3, 2]), (RunFilter(text="forged"), []),
-            (RunFilter(since=begun.timestamp), [3, 2]), (RunFilter(until=begun.timestamp), [2, 1]),
-            (RunFilter(experiment=begun.experiment.digest), [3, 2, 1]),
+            (RunFilter(since=start.timestamp), [3, 2]), (RunFilter(until=start.timestamp), [2, 1]),
+            (RunFilter(experiment=start.experiment.digest), [3, 2, 1]),
             (RunFilter(experiment="0" * 64), []),
         ):  # fmt: skip
             for reader in readers:

@@ -116,9 +116,9 @@ def chosen(world: World) -> tuple[BenchmarkSession, list[BenchmarkEvent]]:
 
 def begun(world: World) -> tuple[BenchmarkSession, list[BenchmarkEvent]]:
     """A benchmark of two models and two tasks that has been started, and what it says."""
-    benchmark, said = chosen(world)
+    benchmark, events = chosen(world)
     assert benchmark.start_benchmark() == RUN
-    return benchmark, said
+    return benchmark, events
 
 
 def test_a_run_is_created_its_tasks_are_loaded_and_saved_and_every_combination_submitted(
@@ -207,18 +207,18 @@ def test_a_submission_that_raises_ends_the_run_with_an_error(world: World) -> No
         return World.submit_task(world, run_id, task, model_name)
 
     vars(world)["submit_task"] = submit
-    benchmark, said = chosen(world)
+    benchmark, events = chosen(world)
     with pytest.raises(InvalidInput, match=r"\[unknown-model\]"):
         benchmark.start_benchmark()
-    assert said == [BenchmarkEvent.STARTED, BenchmarkEvent.ERROR]
+    assert events == [BenchmarkEvent.STARTED, BenchmarkEvent.ERROR]
 
 
 def test_a_loader_without_a_task_ends_the_start_before_it_is_announced(world: World) -> None:
     vars(world)["load_tasks"] = lambda path: []
-    benchmark, said = chosen(world)
+    benchmark, events = chosen(world)
     with pytest.raises(InvalidInput, match=r"\[no-cases\]"):
         benchmark.start_benchmark()
-    assert not said
+    assert not events
 
 
 @every("status", (TaskStatus.JUDGEMENT_COMPLETED, TaskStatus.FAILED, TaskStatus.PENDING_JUDGEMENT))
@@ -232,8 +232,8 @@ def test_a_result_is_reported_as_final_once(status: TaskStatus) -> None:
     saved = Result(run_id=RUN, model_name="m", task_id="one", status=status)
     reply = '{"score": 1, "reason": "Blue."}'
     vars(world)["generate"] = lambda model, prompt: reply
-    vars(world)["load_results"] = lambda run_id, wanted: (
-        [saved] if wanted in (status, TaskStatus.JUDGEMENT_COMPLETED) else []
+    vars(world)["load_results"] = lambda run_id, selected: (
+        [saved] if selected in (status, TaskStatus.JUDGEMENT_COMPLETED) else []
     )
     tasks = InterfaceTasks(manager, part, part, part, AtOnce(), lambda: "j")
     submission = tasks.submit_task(RUN, TASKS[0], "m")

@@ -43,7 +43,7 @@ def configured(folder: Path, **sections: Any) -> LoadedConfiguration:
 
 
 @every(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"tokens_generated": -1}, "tokens_generated: out-of-range"),
         ({"tokens_generated": 2**63}, "tokens_generated: out-of-range"),
@@ -58,14 +58,14 @@ def configured(folder: Path, **sections: Any) -> LoadedConfiguration:
     ],
 )
 def test_a_result_that_no_event_can_hold_is_refused_by_field(
-    changes: dict[str, Any], said: str
+    changes: dict[str, Any], message: str
 ) -> None:
     data = DataManager(NOTHING, NOTHING, NOTHING, NOTHING)
     for save in (data.save_result, data.update_result):
         with pytest.raises(InvalidInput) as refused:
             save(replace(RESULT, **changes))
         (problem,) = refused.value.problems
-        assert f"{problem.field}: {problem.code}" == said
+        assert f"{problem.field}: {problem.code}" == message
 
 
 def test_a_run_knows_its_models_by_the_names_that_were_chosen(

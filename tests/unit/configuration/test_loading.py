@@ -352,7 +352,7 @@ def test_a_reference_to_an_environment_variable_is_refused_not_sent(
 
 
 @every(
-    ("written", "moment"),
+    ("timestamp", "moment"),
     [
         ("2026-11-30T10:00", "2026-11-30T10:00:00Z"),
         ("'2026-11-30T10:00:00+02:00'", "2026-11-30T10:00:00+02:00"),
@@ -362,21 +362,21 @@ def test_a_reference_to_an_environment_variable_is_refused_not_sent(
     ],
 )
 def test_a_timestamp_is_a_time_in_utc_unless_it_says_another(
-    tmp_path: Path, written: str, moment: str | None
+    tmp_path: Path, timestamp: str, moment: str | None
 ) -> None:
     path = tmp_path / "run.yaml"
-    path.write_text(GOOD.replace("{name: smoke}", f"{{name: smoke, timestamp: {written}}}"))
+    path.write_text(GOOD.replace("{name: smoke}", f"{{name: smoke, timestamp: {timestamp}}}"))
     resolved = load_configuration(path).resolved()
     assert resolved["test_run"]["timestamp"] == moment
 
 
 @every(
-    ("written", "code"),
+    ("timestamp", "code"),
     [("20261130", "wrong-type"), ("2026", "wrong-type"), ("1.5", "wrong-type"),
      ("true", "wrong-type"), ("tomorrow", "invalid-value"), ("'2026-13-01'", "invalid-value")],
 )  # fmt: skip
-def test_a_number_is_no_timestamp(tmp_path: Path, written: str, code: str) -> None:
-    text = GOOD.replace("{name: smoke}", f"{{name: smoke, timestamp: {written}}}")
+def test_a_number_is_no_timestamp(tmp_path: Path, timestamp: str, code: str) -> None:
+    text = GOOD.replace("{name: smoke}", f"{{name: smoke, timestamp: {timestamp}}}")
     [problem] = problems_of(tmp_path, text)
     assert (problem.code, problem.line, problem.field) == (code, 1, "test_run.timestamp")
 

@@ -311,7 +311,9 @@ def test_a_configuration_beside_the_cases_is_no_case_file_unless_it_is_named(
     warnings = Problems()
     dialect, files = recognise(str(folder), warnings=warnings)
     assert (dialect.name, len(files)) == ("failproof", 3)
-    assert [(each.code, each.path) for each in warnings] == [("file-skipped", folder / "out.json")]
+    assert [(warning.code, warning.path) for warning in warnings] == [
+        ("file-skipped", folder / "out.json")
+    ]
     named, _ = recognise(str(folder / "run.yaml"))
     assert ".yaml" in named.suffixes
     (folder / "only").mkdir()

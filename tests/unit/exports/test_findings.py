@@ -39,8 +39,8 @@ def test_what_people_failed_is_a_finding_and_what_they_passed_is_none() -> None:
     )  # fmt: skip
     export = Export(datetime(2026, 1, 1, tzinfo=UTC))
     (file,) = Sarif().files([cast(RecordedRun, run)], export)
-    (written,) = json.loads(b"".join(file.pieces))["runs"]
-    texts = [finding["message"]["text"] for finding in written["results"]]
+    (exported,) = json.loads(b"".join(file.pieces))["runs"]
+    texts = [finding["message"]["text"] for finding in exported["results"]]
     assert texts == ["s/c2 failed with m: failed by people", "s/c6 failed with m: failed."]
     counts = {
         (row["left_out"], row["why"].partition(":")[0]): row["count"]

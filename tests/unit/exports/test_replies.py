@@ -24,13 +24,13 @@ def test_arguments_are_an_object_or_what_was_written() -> None:
 
 
 @every(
-    "written",
+    "arguments",
     ['{"a": 1, "a": 2}', '{"a": {"b": 1, "b": 1}}', '{"a": NaN}', '{"a": -Infinity}', "[" * 90_000],
 )
-def test_arguments_that_a_reader_of_json_would_change_are_no_object(written: str) -> None:
-    call = ToolCall(id=None, name="look", arguments=written)
+def test_arguments_that_a_reader_of_json_would_change_are_no_object(arguments: str) -> None:
+    call = ToolCall(id=None, name="look", arguments=arguments)
     assert arguments_of(call) is None
-    assert _arguments(call, LeftOut()) == {"": written}
+    assert _arguments(call, LeftOut()) == {"": arguments}
 
 
 def test_a_large_integer_of_a_call_is_exact_or_counted() -> None:

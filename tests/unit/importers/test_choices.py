@@ -75,11 +75,11 @@ def table(folder: Path, **fields: Any) -> ImportedSource:
 
 
 def test_further_expectations_of_a_choice_must_hold_too(tmp_path: Path) -> None:
-    found = table(tmp_path, target=1.0, match="equals", more="because", match2="contains")
-    [case] = found.cases
+    source = table(tmp_path, target=1.0, match="equals", more="because", match2="contains")
+    [case] = source.cases
     assert [check.kind for check in case.checks] == ["regex", "contains"]
     assert case.checks[1] == Check("contains", ("because",))
-    assert found.lost == [
+    assert source.lost == [
         "t.jsonl:1:match an answer has to name the letter of a choice: no match is read"
     ]
     [judged] = table(tmp_path, target="y", match="", more="is polite", match2="judge").cases

@@ -85,9 +85,9 @@ def test_a_column_that_may_hold_the_expected_answer_is_suggested(
     tmp_path: Path, heading: str, option: str
 ) -> None:
     (tmp_path / "t.csv").write_text(f"prompt,{heading}\n?{',a' * len(heading.split(','))}\n")
-    found = read("csv", tmp_path / "t.csv")
-    assert [case.checks for case in found.cases] == [()]
-    assert found.findings.remarks == [
+    source = read("csv", tmp_path / "t.csv")
+    assert [case.checks for case in source.cases] == [()]
+    assert source.findings.remarks == [
         f"no column holds the expected answer: any answer passes (--column expected={option})"
     ]
 

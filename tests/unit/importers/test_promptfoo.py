@@ -157,12 +157,12 @@ def test_a_test_of_which_no_assertion_maps_is_no_case(
 
 
 def test_a_case_that_passes_more_easily_here_says_so(tmp_path: Path) -> None:
-    found = asserting(tmp_path, "{type: equals, value: b, normalizeUnicode: true, weight: 2}")
-    assert [case.tags for case in found.cases] == [("partly-imported",)] and len(found.lost) == 2
-    found = asserting(tmp_path, "{type: contains, value: b, weight: 2}, {type: cost}")
-    [case] = found.cases
+    source = asserting(tmp_path, "{type: equals, value: b, normalizeUnicode: true, weight: 2}")
+    assert [case.tags for case in source.cases] == [("partly-imported",)] and len(source.lost) == 2
+    source = asserting(tmp_path, "{type: contains, value: b, weight: 2}, {type: cost}")
+    [case] = source.cases
     assert case.tags == ("partly-imported",)
-    assert [line.split(" ", 1)[0] for line in found.lost] == [
+    assert [line.split(" ", 1)[0] for line in source.lost] == [
         "promptfooconfig.yaml:2:tests[0].assert[0].weight",
         "promptfooconfig.yaml:2:tests[0].assert[1]",
     ]

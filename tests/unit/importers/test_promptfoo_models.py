@@ -41,9 +41,9 @@ def test_a_reasoning_model_is_asked_as_promptfoo_asks_it(
 def test_no_temperature_is_taken_over_for_a_claude_that_refuses_it(
     name: str, refuses: bool, tmp_path: Path
 ) -> None:
-    found = importing(tmp_path, f"prompts: [hi]\nproviders: ['anthropic:messages:{name}']\n")
+    source = importing(tmp_path, f"prompts: [hi]\nproviders: ['anthropic:messages:{name}']\n")
     options = {"leave_out": ["temperature"]} if refuses else None
-    assert found.findings.models[0].get("options") == options
+    assert source.findings.models[0].get("options") == options
 
 
 def test_models_come_over_and_keys_never_do(tmp_path: Path) -> None:

@@ -54,21 +54,23 @@ def test_a_cell_of_another_form_is_the_expected_text(cell: str, assertion: objec
 def test_every_other_cell_is_the_text_as_it_is_written(tmp_path: Path) -> None:
     """No word means a missing value and no number loses its point, as in other tables."""
     cells = ["3.0", "None", "NaN", "null", " a ", "-0.0"]
-    found = importing(
+    source = importing(
         tmp_path,
         "prompts: ['{{a}}|{{b}}', 'file://p.csv']\ntests: ['file://t.csv', 'file://t.jsonl']\n",
         p__csv="prompt\nNone\n3.0\n{{a}}\n",
         t__csv="a,b,__expected\n" + "".join(f"{cell},{cell},{cell}\n" for cell in cells),
         t__jsonl='{"a": 3.0, "b": "None", "__expected": null, "__prefix": null, "__suffix": 1.0}\n',
     )
-    asked = [case.turns[-1].content for case in found.cases]
-    assert asked == [text for cell in cells for text in (f"{cell}|{cell}", "None", "3.0", cell)] + [
+    questions = [case.turns[-1].content for case in source.cases]
+    assert questions == [
+        text for cell in cells for text in (f"{cell}|{cell}", "None", "3.0", cell)
+    ] + [
         "3|None1",
         "None1",
         "3.01",
         "31",
     ]
-    assert [case.checks for case in found.cases] == [
+    assert [case.checks for case in source.cases] == [
         (Check("equals", (cell.strip(),)),) for cell in cells for _ in range(4)
     ] + [()] * 4
-    assert not found.lost and len(found.findings.remarks) == 1
+    assert not source.lost and len(source.findings.remarks) == 1

@@ -46,7 +46,7 @@ PAGES = {"": (["a", "b"], "b"), "&after_id=b": (["c"], "c"), "&after_id=c": (["d
 
 
 @pytest.mark.parametrize(
-    ("provider", "model", "asked"),
+    ("provider", "model", "pages"),
     [
         ("anthropic", "b", 1),
         ("anthropic", "c", 2),
@@ -58,7 +58,7 @@ PAGES = {"": (["a", "b"], "b"), "&after_id=b": (["c"], "c"), "&after_id=c": (["d
     ],
 )
 def test_a_model_is_looked_up_on_every_page_of_the_list(
-    provider: str, model: str, asked: int, monkeypatch: pytest.MonkeyPatch
+    provider: str, model: str, pages: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     urls = []
 
@@ -80,7 +80,7 @@ def test_a_model_is_looked_up_on_every_page_of_the_list(
             asyncio.run(check_server(made, CheckCache()))
     else:
         assert asyncio.run(check_server(made, CheckCache())) is None
-    assert len(urls) == asked
+    assert len(urls) == pages
 
 
 @pytest.mark.parametrize("page", [{"last_id": None}, {}, {"last_id": "a"}])

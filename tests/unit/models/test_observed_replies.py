@@ -29,8 +29,10 @@ def read(provider: str, body: Any, status: int = 200, **headers: str) -> Answer:
     assert isinstance(kind, HttpProviderType)
     content_type = "text/event-stream" if isinstance(body, list) else "application/json"
     data = b"".join(map(event, body)) if isinstance(body, list) else orjson.dumps(body)
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return reread(kind, HttpReply(status, {"content-type": content_type, **named}, data, 1.0, NOW))
+    own_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    return reread(
+        kind, HttpReply(status, {"content-type": content_type, **own_headers}, data, 1.0, NOW)
+    )
 
 
 def reread(kind: HttpProviderType, reply: HttpReply) -> Answer:
@@ -209,7 +211,7 @@ FORBIDDEN = {"type": "extra_forbidden", "loc": ["body", "foo", 1], "msg": "No ex
 
 
 @every(
-    ("body", "shown"),
+    ("body", "defects"),
     [
         ({"object": "error", "message": {"detail": [FORBIDDEN]}}, "body.foo.1: No extra"),
         ({"detail": [FORBIDDEN, {"msg": "No"}]}, "body.foo.1: No extra; No"),
@@ -222,10 +224,10 @@ FORBIDDEN = {"type": "extra_forbidden", "loc": ["body", "foo", 1], "msg": "No ex
     ],
 )
 def test_the_defects_of_a_refused_request_are_shown_and_not_its_content(
-    body: Any, shown: str | None
+    body: Any, defects: str | None
 ) -> None:
     came = failure("mistral", body, 422)
-    assert came.message == "HTTP 422" + (f": {shown}" if shown else "")
+    assert came.message == "HTTP 422" + (f": {defects}" if defects else "")
 
 
 GROQ_STOPS = chunk(x_groq={"id": "r", "error": "over_capacity"})

@@ -162,10 +162,10 @@ AWS_MODEL = "anthropic.claude-sonnet-4-20250514-v1:0"
 def test_a_tier_or_place_without_a_published_price_has_no_known_cost(
     provider: str, name: str, url: str, parameters: dict[str, Any], is_known: bool
 ) -> None:
-    asked = ModelSnapshot(
+    snapshot = ModelSnapshot(
         key="m", provider=provider, model=name, settings={"base_url": url}, parameters=parameters
     )
-    assert bool(PriceBook().prices(asked, NOON).rates) == is_known
+    assert bool(PriceBook().prices(snapshot, NOON).rates) == is_known
 
 
 def test_a_model_with_a_rate_for_tokens_that_no_usage_counts_has_no_known_cost() -> None:

@@ -164,9 +164,9 @@ def test_an_older_record_has_one_output_or_interactions(tmp_path: Path) -> None:
     ]
     talk = sample(sample_id="talk", output=None, messages=None, interactions=spoken)
     answers = all_of(run := read_every_eval_ever(written(tmp_path, plain, talk)))
-    assert [[reply.text for reply in each.replies] for each in answers] == [["Oslo"], ["Hi"]]
+    assert [[reply.text for reply in answer.replies] for answer in answers] == [["Oslo"], ["Hi"]]
     assert answers[1].case.turns == (Turn(role="user", content="Hello"),)
-    assert not any(each.error for each in answers)
+    assert not any(answer.error for answer in answers)
     assert "`interactions` of a sample" not in unmapped(run)
 
 

@@ -77,7 +77,7 @@ def test_an_older_report_states_the_outputs_without_a_hit(tmp_path: Path) -> Non
             )
         ]  # fmt: skip
         answers = all_of(read_garak_report(written(tmp_path, [attempt, *totals])))
-        assert [each.source_passed for each in answers] == verdicts
+        assert [answer.source_passed for answer in answers] == verdicts
 
 
 def test_a_conversation_that_went_on_is_kept_whole_with_its_answer(tmp_path: Path) -> None:

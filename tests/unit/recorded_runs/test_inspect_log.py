@@ -117,14 +117,14 @@ def test_the_scorers_of_an_older_log_stand_with_its_results() -> None:
         for reducer in ("mean", "mode")
     ]
     header = {"eval": {"scorers": None}, "results": {"scores": [*scores, {"name": "includes"}, 7]}}
-    found = scorers_of(header)
-    assert found[:2] == [
+    scorers = scorers_of(header)
+    assert scorers[:2] == [
         {"name": "match", "options": {"location": "any"}}, {"name": "includes", "options": None},
     ]  # fmt: skip
-    kinds = [check["kind"] for check in checks_of(found[:2], Remainder())(["x"])]
+    kinds = [check["kind"] for check in checks_of(scorers[:2], Remainder())(["x"])]
     assert kinds == ["contains", "contains"]
-    named = {"eval": {"scorers": [{"name": "own"}]}, "results": header["results"]}
-    assert scorers_of(named) == [{"name": "own"}] and scorers_of({}) == []
+    own = {"eval": {"scorers": [{"name": "own"}]}, "results": header["results"]}
+    assert scorers_of(own) == [{"name": "own"}] and scorers_of({}) == []
 
 
 def test_a_target_of_nothing_is_no_check() -> None:
@@ -219,13 +219,13 @@ def test_a_sample_of_wrong_types_is_an_answer_or_an_error_of_the_source(sample: 
     ],
 )
 def test_an_example_in_the_input_is_no_reply(spoken: list[Any], replies: list[str]) -> None:
-    asked = [("user", "2+2?"), ("assistant", "4"), ("user", "1+1?")]
-    examples = [{"role": role, "content": text, "source": "input"} for role, text in asked]
+    turns = [("user", "2+2?"), ("assistant", "4"), ("user", "1+1?")]
+    examples = [{"role": role, "content": text, "source": "input"} for role, text in turns]
     output: Any = {"choices": [], "error": ""}
     sample = {"id": 1, "input": examples, "messages": examples + spoken, "output": output}
     header = inspect_lines("capitals")[0]
     [answer] = all_of(inspect_run([header, {"sample": sample}, {"end": 1}]))
-    assert [turn.content for turn in answer.case.turns] == [text for _, text in asked]
+    assert [turn.content for turn in answer.case.turns] == [text for _, text in turns]
     assert [reply.text for reply in answer.replies] == replies
     assert (answer.error is None) == bool(replies)
 

@@ -124,8 +124,8 @@ def test_a_repetition_has_its_tests_smallest_number_in_any_order(tmp_path: Path)
     ]  # fmt: skip
     for order in (rows, rows[::-1], [*rows[2:], *rows[:2]]):
         answers = changed_rows(tmp_path, order)
-        assert [each.replies[0].text for each in answers] == [f"reply {n}" for n in range(4)]
-        assert [each.case.case_id for each in answers] == [
+        assert [answer.replies[0].text for answer in answers] == [f"reply {n}" for n in range(4)]
+        assert [answer.case.case_id for answer in answers] == [
             f"test {number}, prompt 0" for number in (0, 1, 0, 1)
         ]
 
@@ -144,15 +144,15 @@ def test_rows_of_version_2_are_cases_by_what_they_ask_with_their_graded_assertio
     failed: Any = {"response": None, "gradingResult": None, "error": "timed out"}
     rows = [row("a", "France"), row("b", "France"), row("a", "Chile"), row("b", "Chile", **failed)]
     answers = changed_rows(tmp_path, rows, version=2, table={"head": {}})
-    ids = [each.case.case_id for each in answers]
+    ids = [answer.case.case_id for answer in answers]
     assert ids[0] == ids[1] != ids[2] == ids[3] and "None" not in ids[0]
-    assert len({each.case.digest() for each in answers}) == 2
-    assert [each.case.expectation["checks"] for each in answers] == [
+    assert len({answer.case.digest() for answer in answers}) == 2
+    assert [answer.case.expectation["checks"] for answer in answers] == [
         [{"kind": "contains", "values": ["Paris"]}]
     ] * 4
-    assert [each.error is not None for each in answers] == [False, False, False, True]
-    assert [each.case for each in changed_rows(tmp_path, rows[::-1])] == [
-        each.case for each in reversed(answers)
+    assert [answer.error is not None for answer in answers] == [False, False, False, True]
+    assert [answer.case for answer in changed_rows(tmp_path, rows[::-1])] == [
+        answer.case for answer in reversed(answers)
     ]
     by_score = {"reason": "Aggregate score 0.67 ≥ 0.5 threshold"}
     for grading in (by_score, {"componentResults": [{"assertion": None}, {}]}):

@@ -118,7 +118,7 @@ def test_a_tag_that_names_a_family_is_no_group() -> None:
 
 def test_an_evaluation_counts_once_in_each_group_though_its_case_repeats_a_tag() -> None:
     of = [observed("a", tags=("fraud", "fraud")), observed("b", None, tags=("fraud", "fraud"))]
-    counted = {(each.dimension, each.rate.total, each.unscored) for each in groups("m", of)}
+    counted = {(group.dimension, group.rate.total, group.unscored) for group in groups("m", of)}
     assert counted == {("overall", 1, 1), ("suite", 1, 1), ("tag", 1, 1)}
 
 

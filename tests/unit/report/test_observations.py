@@ -14,8 +14,8 @@ from tests.unit.summaries import scored_outcome, summary_of
 
 def observe(dialect: str, outcome: EvaluationOutcome | None = None, **case: Any) -> Observation:
     manifest = summary_of({"m": []}).run.started.model_copy(update={"dialect": dialect})
-    asked = Case(dialect=dialect, case_id="c", suite_id="s", turns=(), **case)
-    planned = PlannedOutcome(1, asked, outcome or scored_outcome(1.0))
+    its_case = Case(dialect=dialect, case_id="c", suite_id="s", turns=(), **case)
+    planned = PlannedOutcome(1, its_case, outcome or scored_outcome(1.0))
     run = SimpleNamespace(started=manifest, counted_outcomes=lambda: [planned])
     (observation,) = observations(cast(RecordedRun, run))
     return observation
@@ -27,8 +27,8 @@ def test_a_refusal_is_wanted_by_a_tag_or_by_the_expected_classification() -> Non
         assert not observe(dialect, tags=("refusals",)).refusal_wanted
     for expected in ("pass", "fail", "refusal"):
         expectation = {"expected_classification": expected}
-        wanted = observe("failproof", expectation=expectation).refusal_wanted
-        assert wanted is (expected == "refusal"), expected
+        is_wanted = observe("failproof", expectation=expectation).refusal_wanted
+        assert is_wanted is (expected == "refusal"), expected
 
 
 def test_every_score_but_those_of_one_cases_items_is_compared() -> None:

@@ -187,8 +187,8 @@ def test_every_key_of_the_variables_is_a_name(name: str, prompt: str) -> None:
 
 def test_a_variable_in_single_braces_is_said_with_the_double_ones() -> None:
     _, problems = loaded(line(prompt="Hello {name}", prompt_vars={"name": "Ann", "b{": ""}))
-    named, braced = problems.warnings
-    assert named.remedy == "write {{name}} for {name}"
+    unfilled, braced = problems.warnings
+    assert unfilled.remedy == "write {{name}} for {name}"
     assert braced.remedy and "no braces" in braced.remedy
 
 

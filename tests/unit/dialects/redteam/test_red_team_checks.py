@@ -214,14 +214,18 @@ def test_an_id_may_hold_anything_and_is_seen_where_it_is_cited(source_id: str, c
 @every("cited", ["[SRC-1 and SRC-2]", "[src-1, src-2]", "[SRC-1/SRC-2]", "[SRC-1 & SRC 2]",
                  "【SRC-1; `SRC-2`】", "[SRC-1: A, SRC-2: B]"])  # fmt: skip
 def test_several_sources_are_cited_in_one_bracket(cited: str) -> None:
-    found = citations.check(f"It is thirty days {cited}.", SOURCES, [])
-    assert (found["cited"], found["unknown"], found["uncited"]) == (["SRC-1", "SRC-2"], [], [])
+    details = citations.check(f"It is thirty days {cited}.", SOURCES, [])
+    assert (details["cited"], details["unknown"], details["uncited"]) == (
+        ["SRC-1", "SRC-2"],
+        [],
+        [],
+    )
 
 
 def test_ids_that_differ_by_case_or_dashes_alone_are_told_apart() -> None:
     sources = [{"source_id": key, "title": "a", "text": "b"} for key in ("a-1", "A-1", "x/y")]
-    found = citations.check("See [A-1], [a 1] and [x/y, A-9].", sources, [])
-    assert (found["cited"], found["unknown"]) == (["A-1", "x/y"], ["a 1", "A-9"])
+    details = citations.check("See [A-1], [a 1] and [x/y, A-9].", sources, [])
+    assert (details["cited"], details["unknown"]) == (["A-1", "x/y"], ["a 1", "A-9"])
 
 
 def test_an_id_like_one_with_a_space_is_unknown_where_it_is_not_given() -> None:
