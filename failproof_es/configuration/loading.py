@@ -268,10 +268,8 @@ def _with_price_file(
     try:
         is_file = file.is_file()
     except OSError as error:
-        problems.error(
-            "file-unreadable", unreadable_problem(file, error).message,
-            path=found_in, line=line, field="prices.file", remedy="check the path",
-        )  # fmt: skip
+        problem = unreadable_problem(file, error, field="prices.file")
+        problems.problems.append(replace(problem, path=found_in, line=line))
         return configuration
     if not is_file:
         problems.error(

@@ -66,13 +66,11 @@ def override(tree: YamlTree, settings: Sequence[str], problems: Problems) -> Non
 
 
 def _is_cut(text: str) -> bool:
-    """Whether YAML reads the end of the value as a comment."""
-    starts = [match.start() for match in _COMMENT.finditer(text)]
-    if not starts:
+    """Whether YAML reads the end of the value as a comment: a further letter changes nothing."""
+    if _COMMENT.search(text) is None:
         return False
-    value = parse_yaml(_FROM, text, Problems())
-    heads = (parse_yaml(_FROM, text[:start] or "null", Problems()) for start in starts)
-    return any(value is None or (head and head.value == value.value) for head in heads)
+    value, longer = (parse_yaml(_FROM, setting, Problems()) for setting in (text, f"{text}x"))
+    return (value and value.value) == (longer and longer.value)
 
 
 def _with_entries(values: Any, location: Location) -> Location:

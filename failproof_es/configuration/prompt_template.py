@@ -45,7 +45,8 @@ def recorded_template(parameters: Mapping[str, Any]) -> PromptTemplate | None:
 def text_as_sent(parameters: Mapping[str, Any], messages: Sequence[Turn]) -> str:
     """The messages as a model with these recorded parameters is sent them, system text first.
 
-    With an empty line between two messages. Raises like `recorded_template`.
+    With an empty line between two messages. Raises like `recorded_template`. Change
+    `failproof_es/store/views/evaluations.sql`, the same in SQL, with it.
     """
     sent = apply_template(recorded_template(parameters), messages)
     return "\n\n".join(turn.content for turn in sent)

@@ -36,6 +36,7 @@ from failproof_es.configuration.schema import (
 from failproof_es.configuration.yaml_tree import YamlTree
 from failproof_es.problems import InvalidInput, Problems
 from failproof_es.support.key_shapes import find_key
+from failproof_es.support.untrusted_text import HALF_CHARACTER
 
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _VARIABLE = re.compile(
@@ -44,7 +45,6 @@ _VARIABLE = re.compile(
 )
 """Forms of an environment variable in a shell, docker compose, promptfoo and others."""
 _STOPS = frozenset({"stop", "stop_sequences", "stopSequences"})
-_HALF = re.compile("[\ud800-\udfff]")
 """Half a surrogate pair; what Python also makes of bytes in a path that are not UTF-8."""
 _KEY = re.compile(
     r"(.*[-_])?(api|access|auth|bearer|refresh|secret|session|private|subscription)[-_]?"
@@ -74,7 +74,7 @@ def check_rules(
             code, message, path=found_in, line=line, field=dotted(location), remedy=remedy
         )
 
-    if _HALF.search(str(path)):
+    if HALF_CHARACTER.search(str(path)):
         problems.error(
             "path-not-utf8",
             "the path is not UTF-8, so it cannot be recorded",
@@ -285,7 +285,7 @@ def non_json_values(configuration: Any) -> Iterator[tuple[Location, str]]:
             yield at, "is not a number that can be sent or recorded"
         elif isinstance(value, int) and not -(2**63) <= value < 2**63:
             yield at, "is too large a number to be sent or recorded"
-        elif any(isinstance(text, str) and _HALF.search(text) for text in (*at, value)):
+        elif any(isinstance(text, str) and HALF_CHARACTER.search(text) for text in (*at, value)):
             yield at, "holds half a surrogate pair, which is not a character"
 
 

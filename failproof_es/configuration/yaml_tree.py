@@ -91,7 +91,8 @@ def read_yaml(
         problems.error("not-yaml", "is a file of cases, not YAML", path=path, remedy=remedy)
         return None
     if len(raw) > largest:
-        message, remedy = f"is larger than {largest} bytes", "split it into several files"
+        message = f"is larger than {largest} bytes"
+        remedy = "shorten it; cases may be in several files"
         problems.error("file-too-large", message, path=path, remedy=remedy)
         return None
     try:

@@ -18,15 +18,12 @@ from uuid import UUID
 from failproof_es.core.clusters import Clustered, ClusterSums, SharedClusters
 from failproof_es.core.costs import Spent, priced
 from failproof_es.core.exact_numbers import exact
+from failproof_es.core.latencies import latency_bucket, percentile_ms
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import Run
 from failproof_es.core.severity import severity_of
 from failproof_es.core.tally import Group, ModelTally
 from failproof_es.core.unscored import UnscoredGroup, UnscoredKey
-from failproof_es.support.percentages import nearest_rank
-
-SIGNIFICANT_DIGITS = 3
-"""Significant digits of counted latencies, in microseconds: 12.34 ms counts as 12.3 ms."""
 
 
 class Grouped(Clustered, Protocol):
@@ -407,28 +404,6 @@ def _sum_of(groups: Iterable[Group]) -> Group:
     for group in groups:
         total.include(group)
     return total
-
-
-def latency_bucket(ms: float) -> int:
-    """A latency in milliseconds as microseconds, rounded to three significant digits."""
-    micros = max(round(ms * 1000), 0)
-    return round(micros, SIGNIFICANT_DIGITS - len(str(micros)))
-
-
-def percentile_ms(latencies: Mapping[int, int], percent: float) -> float | None:
-    """The latency in milliseconds at this percentile, from 0 to 100 (`nearest_rank`).
-
-    `latencies` has the number of answers by `latency_bucket`. `None` without answers.
-    """
-    total = sum(latencies.values())
-    if not total:
-        return None
-    rank, seen = nearest_rank(total, percent), 0
-    for bucket in sorted(latencies):
-        seen += latencies[bucket]
-        if seen >= rank:
-            return bucket / 1000
-    raise AssertionError("the counts do not add up")
 
 
 def add_to_group(group: Group, outcome: EvaluationOutcome, times: int = 1) -> None:

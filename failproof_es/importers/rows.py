@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from failproof_es.dialects.kit.json_lines import MAX_LINE_BYTES, Defect, parse_object, read_objects
 from failproof_es.importers.protocol import Place
+from failproof_es.importers.record_values import without_point
 from failproof_es.importers.source import Source
 from failproof_es.problems import InvalidInput, Problem, Problems
 
@@ -23,7 +24,6 @@ _SEPARATORS = ",;\t"
 _MISSING = frozenset({"nan", "-nan", "none", "null", "<na>"})
 """Words that pandas, Python and databases write for a missing value, in lower case."""
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
-_WHOLE_WITH_POINT = re.compile(r"([+-]?\d+)\.0+", re.ASCII)
 
 
 class _FewProblems(Problems):
@@ -75,9 +75,9 @@ def read_csv(source: Source, path: Path) -> SourceRows:
         def value_of(name: str, cell: str) -> str | None:
             if (text := cell.strip()).lower() in _MISSING:
                 return None
-            if name in numeric and (whole := _WHOLE_WITH_POINT.fullmatch(text)):
+            if name in numeric and (whole := without_point(text)) != text:
                 shortened[name] = None
-                return whole[1]
+                return whole
             return cell
 
         yield from _csv_rows(path, display_path, names, value_of)

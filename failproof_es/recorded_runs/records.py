@@ -6,7 +6,6 @@ be read, and lists the parts of the source that are not imported in a `Remainder
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 from failproof_es.core.case import Case
 from failproof_es.events import ImportedError, ImportedReply, SourceFile, Unmapped, Usage
-from failproof_es.support.untrusted_text import shortened
+from failproof_es.support.untrusted_text import HALF_CHARACTER, shortened
 
 NOT_IN_SOURCE = "not_in_source"
 """The kind of error of a planned evaluation without an answer in the source."""
@@ -26,12 +25,11 @@ NO_PLACE = "an imported answer has no place for it"
 """The default reason why a field of a source is not imported."""
 SOURCE_ERROR = "source_error"
 """The kind of error of an answer that is an error in the source."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def without_surrogates(text: str) -> str:
     """The text with U+FFFD for each lone surrogate, which UTF-8 cannot encode."""
-    return _SURROGATE.sub("\ufffd", text)
+    return HALF_CHARACTER.sub("\ufffd", text)
 
 
 @dataclass(slots=True)

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+"""Half of a surrogate pair, which no UTF-8 holds."""
 _UNSAFE_RANGES = (
     (0x00, 0x1F),  # C0 controls, ESC among them
     (0x7F, 0x9F),  # DEL and C1 controls: U+009B is an escape sequence's opener of its own

@@ -10,7 +10,6 @@ ends the run. A result that contradicts the record is refused.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -37,6 +36,7 @@ from failproof_es.models.trust.permissions import OWN, Permissions
 from failproof_es.problems import InvalidInput, Problem, Problems, require_text_list
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import HeldLease
+from failproof_es.support.untrusted_text import HALF_CHARACTER
 
 BorrowLease = Callable[[int, UUID], AbstractContextManager[HeldLease | None]]
 """See `task_manager.TaskManager.borrow_lease`."""
@@ -45,7 +45,6 @@ OUTSIDE = "api"
 """Recorded source of the answers and judgements of `save_result` and `update_result`."""
 
 _LARGEST = 2**63 - 1
-_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 _ANSWER_FIELDS = ("llm_response", "time_taken_ms", "tokens_generated")
 _JUDGEMENT_FIELDS = ("status", "evaluation_score", "evaluation_reason", "error_message")
 
@@ -312,7 +311,7 @@ def _require_storable(result: Result) -> None:
         if not isinstance(text, str):
             if text is not None or name != "error_message":
                 problems.error("wrong-type", "must be a text", field=name)
-        elif _HALF_CHARACTER.search(text):
+        elif HALF_CHARACTER.search(text):
             problems.error("not-storable", "holds half a surrogate pair", field=name)
     problems.raise_errors()
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from failproof_es.core.latencies import latency_bucket, percentile_ms
 from failproof_es.core.outcome import outcome_of
-from failproof_es.core.summary import RunCounts, latency_bucket, percentile_ms
+from failproof_es.core.summary import RunCounts
 from tests.unit.histories import KEY, History, a_case
 
 
