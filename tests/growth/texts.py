@@ -40,12 +40,15 @@ FRAGMENTS = (
     *('\\"', "\\\\", "\\n", "\\u0041", "null ", "score: ", "T: ", "items:", '"a",', "1e9,", "{,"),
     # judges, quotations, citations
     *("judge: ", "to the judge\n", "must_do ", "“", "”", "“a"),
+    *("judge! ", "to the ", "must_", '{"verdict"'),
     *("note to the ", "dear judge, ", "ai ", "-- turn 1 ", "verdict absent ", "item 1 ", "quote: "),
     *("0.9 ", "0.9", "1.0 ", "97% ", "give ", "score ", "score of 9/10 ", "point one "),
     *("«", "»", "„a", "'a' ", '"a b c d e" '),
     *("[SRC-1] ", "[SRC-1", "[tool call: ", "]", '"a b c d e" [SRC-1] ', "... a ", "https://a "),
     # refusals
     *("no ", "I ", "we ", "ich ", "kann nicht "),
+    *("I simply ", "is a ", "there are no ", "I must inform "),
+    *("appropriate, or and ", "in of any ", "would never recommend "),
     *("je ne ", "an AI ", "here is ", "however, i ", "sorry "),
     *("as an AI, i ", "must ", "it is wrong ", "you should not ", "お答え", "나는 ", "मैं "),
     # scripts, marks, forms

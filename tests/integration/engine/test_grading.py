@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -40,6 +40,7 @@ from failproof_es.problems import Problems
 from failproof_es.support.bounded.running_child import Limits
 from failproof_es.testing.evaluations import JUDGE, KEY, stages
 from tests.growth.texts import WORST
+from tests.machine import is_computed_within
 from tests.plugin_packages import install, look_again
 from tests.unit.histories import History, a_case
 
@@ -65,6 +66,16 @@ def filled(case: Case, unit: str) -> str:
     return text[: MOST_CHARACTERS - grading._characters(case, ())]
 
 
+def _grade(dialect: Dialect, case: Case, reply: ModelReply) -> None:
+    transcript = Transcript((reply,))
+    classification = dialect.classify(case, transcript)
+    dialect.judge_messages(case, transcript)
+    if isinstance(dialect, ReadsJudges):
+        dialect.read_judgement(case, transcript, reply)
+    else:
+        dialect.score(case, classification, None)
+
+
 @pytest.mark.parametrize("name", bounded_dialects())
 def test_whatever_is_graded_in_this_process_is_graded_soon(name: str) -> None:
     dialect, case = dialect_named(name), example(name)
@@ -72,14 +83,7 @@ def test_whatever_is_graded_in_this_process_is_graded_soon(name: str) -> None:
     for unit in WORST:
         reply = ModelReply(0, filled(case, unit), "stop")
         assert grader.is_bounded(case, [reply]) or name in ("failproof", "checks")
-        begun = time.process_time()
-        classification = dialect.classify(case, Transcript((reply,)))
-        dialect.judge_messages(case, Transcript((reply,)))
-        if isinstance(dialect, ReadsJudges):
-            dialect.read_judgement(case, Transcript((reply,)), reply)
-        else:
-            dialect.score(case, classification, None)
-        assert time.process_time() - begun < MOST_CPU_S, unit
+        assert is_computed_within(MOST_CPU_S, partial(_grade, dialect, case, reply)), unit
         longer = replace(reply, text=reply.text + "x")
         assert not grader.is_bounded(case, [longer])
 

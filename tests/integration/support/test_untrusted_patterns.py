@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from failproof_es.support.bounded.untrusted_patterns import (
     is_found,
     spans,
 )
+from tests.machine import is_computed_within
 
 NESTED = "(" * 40 + "a" + "+)" * 40
 """`regex` compiles it in exponential time, RE2 in none."""
@@ -57,9 +57,8 @@ def test_an_expression_is_asked_again_after_another_one_was_stopped() -> None:
 
 def test_the_braces_that_lost_neighbours_take_linear_time() -> None:
     pattern, text = r'(?s)\{.*"a".*\}', "{" * 60_000
-    begun = time.process_time()
     assert not is_found(pattern, text)
-    assert time.process_time() - begun < 1
+    assert is_computed_within(1.0, lambda: is_found(pattern, text))
 
 
 def test_every_character_that_matches_another_one_is_no_ordinary_text() -> None:

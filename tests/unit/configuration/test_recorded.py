@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -128,9 +127,6 @@ def test_what_is_nested_too_deeply_is_in_the_way_of_its_own_section_only(levels:
         assert levels > 250 and "nested too deeply" in str(error)
 
 
-def test_it_is_cheap_enough_to_be_asked_for_at_every_use() -> None:
+def test_a_section_is_parsed_once_for_every_use() -> None:
     run = started(load_configuration(Path("quickstart")).resolved())
-    begin = time.process_time()
-    for _ in range(1000):
-        assert recorded_configuration(run).execution.repetitions == 1
-    assert time.process_time() - begin < 0.5
+    assert recorded_configuration(run).execution is recorded_configuration(run).execution

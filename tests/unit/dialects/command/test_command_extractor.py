@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
-import pytest
-
 from failproof_es.dialects.shipped.command.extraction.extractor import extract
 from tests.every import every
 
@@ -180,11 +176,3 @@ def test_what_is_taken_off_is_told_as_it_stood() -> None:
     assert first.text == "```bash"
     assert before.text == "Here is the command you asked for:"
     assert behind.text == "It lists all files."
-
-
-@pytest.mark.slow
-def test_a_long_reply_is_read_in_no_time() -> None:
-    reply = "cat <<A\n" * 50_000 + "$ x \\\n" * 50_000
-    began = time.process_time()
-    extract(reply)
-    assert time.process_time() - began < 20

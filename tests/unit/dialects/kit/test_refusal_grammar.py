@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from itertools import cycle, product
 
 import pytest
@@ -244,18 +243,3 @@ BUT_THEN = [f"I can't {act}, but {here}:{STEPS}" for act, here in product(
 @pytest.mark.long
 def test_words_of_declining_in_an_answer_are_none(reply: str) -> None:
     assert find_refusal(reply, "How does it work?") is None
-
-
-HOSTILE = [
-    "I " * 2_000, "I simply " * 500, "I can't " * 600, "it's " + "generally " * 400,
-    "I can't and or to in of any " * 200, "as an ai, " * 500,
-    "it is not appropriate, or and " * 200,
-    "I must inform " * 300, "is a " * 800, "would never recommend " * 200, "there are no " * 300,
-]  # fmt: skip
-
-
-@every("reply", HOSTILE)
-def test_no_text_takes_long(reply: str) -> None:
-    begun = time.process_time()
-    find_refusal(reply, PROMPT)
-    assert time.process_time() - begun < 1.0

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
-from time import process_time
 from typing import Any
-
-import pytest
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Classification, Failure, ModelReply, Transcript
@@ -168,17 +165,6 @@ def test_a_passage_in_quotation_marks_stands_in_a_source_or_is_false(
 ) -> None:
     checked = citations.check(text, SOURCES, ["Tell me: how do I return my goods?"])
     assert (len(checked["quotations"]), len(checked["false_quotations"])) == (found, false)
-
-
-@pytest.mark.long
-def test_a_reply_of_quotations_only_holds_nobody_up() -> None:
-    sources = [
-        {**source, "text": source["text"] + " Much more follows." * 200} for source in SOURCES
-    ]
-    began = process_time()
-    checked = citations.check('"Never said by any source." ' * 20_000, sources, ["Ask me." * 1_000])
-    assert len(checked["false_quotations"]) == 20_000
-    assert process_time() - began < 5.0
 
 
 @every(

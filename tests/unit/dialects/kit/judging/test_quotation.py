@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from time import process_time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -129,21 +127,3 @@ def test_a_quotation_is_found_where_the_definition_says(one: str, two: str, want
 )
 def test_what_is_addressed_to_judges_is_no_evidence(text: str, left: str) -> None:
     assert " ".join(evidence(text).split()) == left
-
-
-@every("repeated", ["a", "no ", "é"])
-def test_a_quotation_that_almost_stands_everywhere_holds_nobody_up(repeated: str) -> None:
-    said = repeated * 100_000
-    began = process_time()
-    half = said[: len(said) // 2] + repeated[0] + "b"
-    for quotation in (half, repeated[0] * 50_000):
-        assert find_quotation(comparable(quotation), [comparable(said)]) is None
-    assert process_time() - began < 5.0
-
-
-@pytest.mark.long
-@every("repeated", ["-", " ", "to the ", "{", '{"verdict"', "must_", "judge! "])
-def test_a_model_that_goes_round_in_circles_holds_nobody_up(repeated: str) -> None:
-    began = process_time()
-    evidence(repeated * (100_000 // len(repeated)))
-    assert process_time() - began < 8.0
