@@ -36,7 +36,7 @@ class Problem:
     """One defect, or a remark.
 
     `code` names the kind of defect and does not change, such as `unknown-field`;
-    `docs/reference/problems.md` lists the codes. `line` counts from 1; `field` is a dotted path
+    `problem_codes.py` lists the codes. `line` counts from 1; `field` is a dotted path
     such as `models[0].model`. `case_line` is the first line of the defective case, where that is
     another line. What has the shape of a key in a text becomes `***`.
     """

@@ -73,9 +73,9 @@ class RecordedResult:
     reason: str
     """Why the score is what it is, or why there is none."""
     error_kind: str | None
-    """Kind of the last error, if no good answer followed it."""
+    """Kind of the last error without a later good answer, or of the reason why it was abandoned."""
     error_message: str | None
-    """Message of that error."""
+    """Message of that error or reason."""
     requests: int
     """Requests sent, those to judges included."""
     retries: int

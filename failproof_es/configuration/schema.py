@@ -117,7 +117,7 @@ class Model(Section):
     authority of its own."""
     timeout_ms: Annotated[int | None, Field(ge=1, le=_DAY_MS)] = None
     """The longest time for one request to this model, in place of
-    `execution.timeout_per_request_ms`."""
+    `execution.timeout_per_request_ms`; for the embedded model the longest time without progress."""
     class_: Annotated[str | None, Field(alias="class", pattern=r"^[\w.]+:\w+$")] = None
     """For `python`: `package.module:Name`, with a method `get_completion(prompt, params)`, and
     `stream_completion(prompt, params)` to stream. For `openai-sdk` and its like: with a method

@@ -171,8 +171,8 @@ def next_action(
     """
     if state.finished:
         return Done()
-    if state.in_flight is not None:
-        return DeclareOrphaned(state.in_flight)
+    if (lost := lost_request(state)) is not None:
+        return lost
     if wait_budget is not None and (error := _deferred_too_long(state, wait_budget)) is not None:
         return Defer(error)
     failure = _failure_unless_retried(state, retry_attempts)
@@ -206,6 +206,14 @@ def next_action(
     if messages is None or not judging.judges:
         return ScoreReply(state.classification, None)
     return _send(state, "judge", len(state.replies), messages, judge)
+
+
+def lost_request(state: Evaluation) -> DeclareOrphaned | None:
+    """The declaration of the request that waits for its outcome; `None` without one.
+
+    Nobody waits for it any more: whoever decides about an evaluation has no request under way.
+    """
+    return None if state.in_flight is None else DeclareOrphaned(state.in_flight)
 
 
 def _conclude(classification: Classification, judgement: Judgement) -> Action:

@@ -12,8 +12,9 @@ async def send_once(
 ) -> Answer:
     """Call `provider.send` once, and enforce its contract: an `Answer` or a `ModelError`.
 
-    A call that takes more than `longest_s` seconds, or that raises another exception, ends in a
-    `ModelError`, and the run goes on. `longest_s` may be infinite.
+    The provider itself enforces its time-out. A call that takes more than `longest_s` seconds
+    (`stuck_after_s`: twice the time-out, or infinite), or that raises another exception, ends in a
+    `ModelError`, and the run goes on.
     """
     limit_s = None if longest_s == float("inf") else longest_s
     try:

@@ -1,4 +1,8 @@
-"""Recognises keys by their shape: a text that opens a door must reach no record."""
+"""Recognises texts that look like keys, in what people write.
+
+Which keys are removed from what servers answer does not depend on their shape:
+`engine/drive/redaction.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
--- One row for each case, and one for each evaluation that has begun. Free text is json (a
+-- One row for each case, and one for each evaluation that has begun. The table `evaluations` is made
+-- from the fields of EvaluationOutcome (results/outcome_rows.py), its rows are written by
+-- results/batch_evaluations.py, those of `prompts` by results/batch_prompts.py. Free text is json (a
 -- JSON string), which keeps every character exactly, \u0000 included: read it with
 -- answer #>> '{}'.
 CREATE TABLE prompts (

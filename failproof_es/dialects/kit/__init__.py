@@ -14,7 +14,7 @@ Each module is used by its own name and imported when it is needed:
 | `schemas` | reporting what a pydantic model refuses, and reading `prompts.options` |
 | `templates` | putting untrusted text into a prompt, and delimiters that it can't hold |
 | `one_request` | methods of a dialect whose cases are one request without a judge |
-| `cut_off` | what becomes of a reply that was cut off: never a failure |
+| `cut_off` | the class of a reply that was cut off, and its score under `grading.on_cut_off` |
 | `refusal` | whether a reply declines, and with which words |
 | `json_in_prose` | the JSON object that a model's reply holds |
 | `judging` | judges with a checklist and quotations that are checked |

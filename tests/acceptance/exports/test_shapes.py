@@ -24,6 +24,7 @@ from ruamel.yaml import YAML
 
 from failproof_es.exports import parquet
 from failproof_es.exports.exporter import LeftOut
+from failproof_es.exports.registry import EXPORTERS
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration
@@ -34,6 +35,8 @@ from tests.servers.collector import attributes, collector
 
 SCHEMAS = Path(__file__).parents[2] / "unit/exports/schemas"
 CASES = 201
+SHAPES = [name for name in EXPORTERS.names() if name != "hf-eval-results"]
+"""Every shape that needs no settings."""
 """A window of evaluations, and one more."""
 HOSTILE = "=1+1 \x00 \x1b[2J \u202e </script> @cmd"
 REFUSED, ODD = "Case 1 [fault:http400]", f"Say {HOSTILE}"
@@ -385,7 +388,7 @@ def test_bad_arguments_are_told_together(recorded: Recorded) -> None:
 
 
 def test_a_log_without_runs_is_exported_as_nothing(store: Store, tmp_path: Path) -> None:
-    for shape in ("csv", "junit", "sarif", "inspect", "parquet", "otel", "every-eval-ever"):
+    for shape in SHAPES:
         options = ("--shape", shape, "--all", "-o", tmp_path / shape, "--json")
         done = invoke(store.url, "export", *options, cwd=tmp_path)
         assert done.exit_code == 0, done.output

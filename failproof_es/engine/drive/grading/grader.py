@@ -27,7 +27,6 @@ from failproof_es.core.case import Case
 from failproof_es.core.evaluation import (
     GRADING_STOPPED,
     Classification,
-    DeclareOrphaned,
     Defer,
     Done,
     Evaluation,
@@ -40,6 +39,7 @@ from failproof_es.core.evaluation import (
     WaitBudget,
     evolve,
     fold,
+    lost_request,
 )
 from failproof_es.dialects.kit import cut_off
 from failproof_es.dialects.protocol import (
@@ -118,10 +118,8 @@ class Grader:
         request). Nothing is recorded: the caller records the returned events and performs the
         action.
         """
-        if state.in_flight is not None and first is None:
-            header = EventHeader.of_evaluation(key)
-            declared = DeclareOrphaned(state.in_flight)
-            event = derive_event(self.dialect, header, state, case, declared)
+        if first is None and (lost := lost_request(state)) is not None:
+            event = derive_event(self.dialect, EventHeader.of_evaluation(key), state, case, lost)
             steps = await self.advance(key, case, evolve(state, event), wait_budget=wait_budget)
             return Steps([event, *steps.events], steps.action, steps.state)
         task = Task(
