@@ -67,16 +67,20 @@ def rows(curves: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[str]]]
         yield f"processor time for an evaluation: {kind}", cells
 
 
+_UNMEASURED = "-"
+
+
 def table(curves: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Markdown: a column for each size."""
+    """Markdown: a column for each size, and a row for each figure that any of them has."""
     head = ["evaluations", *(f"{curve['cases']:,}" for curve in curves)]
-    lines = [head, ["---"] * len(head), *([what, *cells] for what, cells in rows(curves))]
+    figures = [[what, *cells] for what, cells in rows(curves) if {*cells} != {_UNMEASURED}]
+    lines = [head, ["---"] * len(head), *figures]
     return [f"| {' | '.join(line)} |" for line in lines]
 
 
 def _cell(value: float | None, unit: str) -> str:
     if value is None:
-        return "not measured"
+        return _UNMEASURED
     shown = f"{value:,}" if isinstance(value, int) else number(value)
     return f"{shown}{unit}" if unit == "/s" else f"{shown} {unit}".strip()
 

@@ -45,10 +45,10 @@ def test_the_page_is_what_the_generator_prints() -> None:
 def test_a_size_has_a_column_and_says_what_was_not_measured() -> None:
     lines = table([asdict(MEASURED), asdict(Curve(10_000, 4))])
     assert lines[0] == "| evaluations | 1,000 | 10,000 |"
-    assert "| rate until the last score | 100/s | not measured |" in lines
-    assert "| database, for an evaluation | 7,500 bytes | not measured |" in lines
-    assert "| peak memory: worker | 90.0 MB | not measured |" in lines
-    assert "| processor time for an evaluation: worker | 2.00 ms | not measured |" in lines
+    assert "| rate until the last score | 100/s | - |" in lines
+    assert "| database, for an evaluation | 7,500 bytes | - |" in lines
+    assert "| peak memory: worker | 90.0 MB | - |" in lines
+    assert "| processor time for an evaluation: worker | 2.00 ms | - |" in lines
 
 
 def test_what_is_on_paper_is_multiplied_from_the_largest_run_that_ended() -> None:
@@ -64,7 +64,7 @@ def test_a_busy_machine_s_times_are_not_told() -> None:
     said = scale.page([busy], 10_000.0, "<!-- sittings -->\n<!-- curves -->\n<!-- paper -->")
     assert "no times are told" in said
     assert "| rate until the last score | machine busy | machine busy |" in said
-    assert "| peak memory: worker | 90.0 MB | not measured |" in said
+    assert "| peak memory: worker | 90.0 MB | - |" in said
     assert "5.12 events and 7,500 bytes an evaluation." in said
     assert "at that rate" not in said
     assert "at that rate" in scale.page([SITTING], 10_000.0, "<!-- paper -->")
