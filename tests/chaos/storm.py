@@ -22,6 +22,7 @@ from tests.chaos.invariants import violations
 from tests.chaos.plan import LEASE_S, Plan, Strike
 from tests.chaos.server import make_log_key
 from tests.conftest import drop_database
+from tests.processes import children_with
 from tests.servers.postgres_proxy import Cable
 
 _LONGEST_S = 300.0
@@ -257,10 +258,9 @@ class Storm:
         if process is None or process.poll() is not None:
             return
         with suppress(psutil.Error):
-            for child in psutil.Process(process.pid).children():
-                if "projections.follower" in child.cmdline():
-                    self._tell(f"the follower {child.pid} is killed")
-                    child.kill()
+            for child in children_with("projections.follower", process.pid):
+                self._tell(f"the follower {child.pid} is killed")
+                child.kill()
 
     def _two_resume(self, store: Store) -> None:
         """Kill every worker; two processes resume the run at once, each alone.

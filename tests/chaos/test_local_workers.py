@@ -27,18 +27,14 @@ from tests.acceptance.workers.processes import (
     slowly,
     wait_until,
 )
+from tests.processes import children_with
 
 CASES = 120
 
 
 def workers_of(pid: int | None = None) -> list[psutil.Process]:
     """The worker processes that this process began."""
-    found = []
-    for child in psutil.Process(pid).children():
-        with suppress(psutil.Error):
-            if "worker" in child.cmdline():
-                found.append(child)
-    return found
+    return children_with("worker", pid)
 
 
 @contextmanager

@@ -37,6 +37,7 @@ from tests.acceptance.commands import (
 from tests.acceptance.console.test_command import TOKEN, free_port
 from tests.acceptance.runs import test_live_progress
 from tests.acceptance.runs.test_live_progress import terminal
+from tests.processes import children_with
 
 SHOWN = {"Authorization": f"Bearer {TOKEN}"}
 SAID = re.compile(r"the console shows this run at (http://127\.0\.0\.1:\d+)/runs/(\d+)")
@@ -238,13 +239,11 @@ def test_a_run_that_is_killed_leaves_no_console(store: Store, tmp_path: Path) ->
 
 def consoles_of(process_id: int) -> list[int]:
     """The processes that serve a console for this one. Nothing secret is in their arguments."""
-    found = []
-    for child in psutil.Process(process_id).children():
-        line = child.cmdline()
-        if "failproof_es.console.beside" in line:
-            assert not any("postgresql://" in each for each in line)
-            found.append(child.pid)
-    return found
+    consoles = children_with("failproof_es.console.beside", process_id)
+    for console in consoles:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            assert not any("postgresql://" in argument for argument in console.cmdline())
+    return [console.pid for console in consoles]
 
 
 def test_a_port_that_is_taken_is_told_before_anything_is_sent(store: Store, tmp_path: Path) -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 
-import psutil
 import pytest
 
 from failproof_es.store.reading.reader import find
@@ -17,6 +14,7 @@ from projections import PROJECTIONS
 from projections.runner import status
 from tests.acceptance.commands import Process, begin, hurry, kill_group, mock_server, run
 from tests.acceptance.workers.processes import begin_worker, end_of, plan, wait_until
+from tests.processes import children_with
 
 
 def lagging(store: Store, position: int | None = None) -> dict[str, int]:
@@ -39,13 +37,10 @@ def sealed_at(store: Store) -> int:
 
 def kill_follower(process: Process) -> None:
     """Kill the process that follows the log beside this command, as soon as it is there."""
-    command = psutil.Process(process.pid)
     while process.poll() is None:
-        for child in command.children(recursive=True):
-            with suppress(psutil.NoSuchProcess):
-                if "projections.follower" in child.cmdline():
-                    os.kill(child.pid, signal.SIGKILL)
-                    return
+        for child in children_with("projections.follower", process.pid, recursive=True):
+            child.kill()
+            return
         time.sleep(0.2)
     raise AssertionError("there was no follower")
 

@@ -14,16 +14,12 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.models import ModelError, Provider, create_provider
 from failproof_es.problems import InvalidInput
+from tests.processes import children_with
 
 
 def servers() -> list[psutil.Process]:
     """The servers that this process started and that still run."""
-    name = "server.py"
-    return [
-        child
-        for child in psutil.Process().children()
-        if any(Path(each).name == name for each in child.cmdline())
-    ]
+    return children_with("server.py")
 
 
 def killed(server: psutil.Process) -> None:

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -35,6 +34,7 @@ from tests.integration.projections.world import (
     is_building,
     rows,
 )
+from tests.processes import children_with, wait_until_ended
 from tests.selection import wide_except
 
 _ODD = UUID(int=4712)
@@ -117,10 +117,9 @@ def test_a_worker_that_is_killed_leaves_its_share_to_this_process(
     take = take_share
 
     def kill_first(*arguments: Any) -> int:
-        for child in psutil.Process().children():
-            if "projections.share_worker" in child.cmdline():
-                child.kill()
-                child.wait()
+        for child in children_with("projections.share_worker"):
+            child.kill()
+            child.wait()
         return take(*arguments)
 
     monkeypatch.setattr(parallel_rebuild, "take_share", kill_first)
@@ -183,10 +182,7 @@ def test_a_killed_rebuild_leaves_the_live_rows_and_its_workers_end(
         rebuild(connection)
         assert rows(connection) == followed
         assert not is_building(connection)
-    end = time.monotonic() + 20
-    while worker.is_running() and worker.status() != psutil.STATUS_ZOMBIE:
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait_until_ended(worker, 20)
 
 
 def test_a_worker_writes_nothing_where_another_rebuild_has_begun(
