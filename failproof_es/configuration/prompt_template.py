@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic import ValidationError
+
 from failproof_es.configuration.choices import PROMPT, PromptTemplate
 from failproof_es.core.case import Turn
+from failproof_es.core.history_errors import ImpossibleHistory
 
 RECORDED_AS = "prompt_template"
 """The name under which a run records the template among a model's parameters; never sent."""
@@ -36,10 +39,14 @@ def apply_template(template: PromptTemplate | None, messages: Sequence[Turn]) ->
 def recorded_template(parameters: Mapping[str, Any]) -> PromptTemplate | None:
     """The prompt template among a model's recorded parameters; `None` without one.
 
-    Raises `ValueError` if it is malformed.
+    Raises `ImpossibleHistory` if it is malformed.
     """
-    template = parameters.get(RECORDED_AS)
-    return None if template is None else PromptTemplate.model_validate(template)
+    if RECORDED_AS not in parameters:
+        return None
+    try:
+        return PromptTemplate.model_validate(parameters[RECORDED_AS])
+    except ValidationError:
+        raise ImpossibleHistory("the prompt template of a model is malformed") from None
 
 
 def text_as_sent(parameters: Mapping[str, Any], messages: Sequence[Turn]) -> str:

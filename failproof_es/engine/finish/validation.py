@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from failproof_es.configuration.choices import PromptTemplate
 from failproof_es.configuration.prompt_template import (
-    RECORDED_AS,
     apply_template,
     recorded_template,
 )
@@ -272,23 +270,10 @@ class Validation:
         elif self._is_unreadable(model):
             return
         elif messages is None or not provider_type(model.provider).request_is_complete(
-            sent.body, apply_template(self._template_of(model), messages)
+            sent.body, apply_template(recorded_template(model.parameters), messages)
         ):
             message = f"the request of turn {request.turn} is not the planned one"
             self._find("not_sent_whole", message, recorded)
-
-    def _template_of(self, model: ModelSnapshot) -> PromptTemplate | None:
-        """A model's prompt template; `None` if it has none.
-
-        Raises `ImpossibleHistory` if its record is unreadable.
-        """
-        if RECORDED_AS not in model.parameters:
-            return None
-        try:
-            return recorded_template(model.parameters)
-        except ValueError:
-            message = f"the prompt template of {model.key} is not as the engine writes it"
-            raise ImpossibleHistory(message) from None
 
     def _look_at_response(self, response: ResponseReceived, recorded: RecordedEvaluation) -> None:
         self.checked["responses"] += 1

@@ -16,9 +16,11 @@ from failproof_es.configuration.prompt_template import (
     text_as_sent,
 )
 from failproof_es.core.case import Turn
+from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.models import model_keys, snapshot
 from failproof_es.problems import InvalidInput
 from tests.coded import coded
+from tests.every import every
 
 MODEL = {"provider": "openai", "base_url": "http://127.0.0.1:9/v1", "model": "m"}
 
@@ -196,3 +198,9 @@ def test_the_text_as_sent_holds_the_recorded_template_of_its_model() -> None:
     assert text_as_sent({"temperature": 0}, (USER,)) == "A {prompt}?"
     template = PromptTemplate(system="S", user="<{prompt}>").model_dump(mode="json")
     assert text_as_sent({"prompt_template": template}, (USER,)) == "S\n\n<A {prompt}?>"
+
+
+@every("recorded", [None, "{prompt}", {"user": 7}, {"other": "x"}])
+def test_a_template_that_nobody_recorded_so_is_an_impossible_history(recorded: object) -> None:
+    with pytest.raises(ImpossibleHistory, match="prompt template"):
+        text_as_sent({"prompt_template": recorded}, (USER,))
