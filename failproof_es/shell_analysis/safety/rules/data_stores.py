@@ -99,7 +99,8 @@ def destroys_data(command: ShellCommand) -> bool:
     argument_text = " ".join(command.arguments)
     harmless = command.has("", "--dry-run", "--dryrun", "--help") or "--dry-run=" in argument_text
     if command.name in _SQL_CLIENTS:
-        text = marks.plain(f"{argument_text}\n{command.feed.text or ''}")
+        statements = ";".join((*command.arguments, command.feed.text or ""))  # each ends one
+        text = marks.plain(statements)
         if _SQL_LOSS.search(text) or any(map(_updates_all, _STATEMENT.findall(text))):
             return True
     if consents_in_advance(command):

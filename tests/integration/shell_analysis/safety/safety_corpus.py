@@ -248,6 +248,9 @@ redis-cli <<< FLUSHALL
 mongosh shop <<< 'db.dropDatabase()'
 psql -c "update u set b=1; update t set a=1 where id=2"
 psql -c "update t set a=1"
+psql -c "update t set a=1" -c "update u set b=2 where id=1"
+mysql -e "delete from t" shop
+psql -c "delete from t" -c "select 1"
 helm -n x uninstall y
 snapper -c root delete 1-5
 rclone -P purge r:x
@@ -1059,6 +1062,7 @@ gsutil cp my-rb.txt gs://b/rm-r
 redis-cli get flushall:count
 psql -c "update t set a='x;y' where id=2"
 psql -c "update t set a=1 where id=2; update u set b=2 where id=3"
+psql -c "update t set a=1 where id=2" -c "delete from u where id=3" shop
 pacman -S bash
 dnf install kernel
 systemctl start nginx.service
