@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from failproof_es.dialects.protocol import CollectionExport, Exporting
+from failproof_es.dialects.registry import dialect_named, names
 from failproof_es.exports.exporter import Exporter
 from failproof_es.problems import InvalidInput
 from failproof_es.support.entry_points import EntryPoints
@@ -41,3 +43,24 @@ def usable_exporters() -> Iterator[Exporter]:
     for name in EXPORTERS.names():
         with suppress(InvalidInput):
             yield exporter_named(name)
+
+
+def shape_names() -> list[str]:
+    """The names of all shapes: those of exporters, then those of dialects."""
+    return [*EXPORTERS.names(), *dialect_exports()]
+
+
+def dialect_exports() -> dict[str, tuple[str, CollectionExport]]:
+    """The export shapes that dialects declare, by name, each with its dialect.
+
+    The first dialect counts if two declare one name, and an exporter's name counts before both.
+    """
+    shapes: dict[str, tuple[str, CollectionExport]] = {}
+    for name in names():
+        with suppress(InvalidInput):  # a broken dialect is reported when it is named
+            dialect = dialect_named(name)
+            if isinstance(dialect, Exporting):
+                for shape, dialect_export in dialect.exports.items():
+                    if shape not in EXPORTERS:
+                        shapes.setdefault(shape, (name, dialect_export))
+    return shapes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -29,11 +28,15 @@ from failproof_es.cli.rendering.output import (
 from failproof_es.cli.rendering.written_files import record_file
 from failproof_es.core.case import prompt_id
 from failproof_es.dialects.protocol import CollectionExport as Collections
-from failproof_es.dialects.protocol import Exporting
-from failproof_es.dialects.registry import dialect_named, names
 from failproof_es.engine.history import read_chunk
 from failproof_es.exports.exporter import Export, ExportedFile, Exporter, Pieces, refuse_settings
-from failproof_es.exports.registry import EXPORTERS, exporter_named, usable_exporters
+from failproof_es.exports.registry import (
+    EXPORTERS,
+    dialect_exports,
+    exporter_named,
+    shape_names,
+    usable_exporters,
+)
 from failproof_es.problems import InvalidInput, Problems
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.connecting import lift_idle_limit
@@ -130,19 +133,11 @@ def _shape_rows() -> Iterator[dict[str, Any]]:
 
 
 def _dialect_shapes() -> dict[str, _DialectShape]:
-    """The export shapes that dialects declare, by name.
-
-    The first dialect counts if two declare one name, and an exporter's name counts before both.
-    """
-    shapes: dict[str, _DialectShape] = {}
-    for name in names():
-        with suppress(InvalidInput):  # a broken dialect is reported when it is named
-            dialect = dialect_named(name)
-            if isinstance(dialect, Exporting):
-                for shape, dialect_export in dialect.exports.items():
-                    if shape not in EXPORTERS:
-                        shapes.setdefault(shape, _DialectShape(shape, name, dialect_export))
-    return shapes
+    """The export shapes that dialects declare, by name."""
+    return {
+        shape: _DialectShape(shape, dialect, dialect_export)
+        for shape, (dialect, dialect_export) in dialect_exports().items()
+    }
 
 
 def _check_arguments(
@@ -170,10 +165,9 @@ def _check_arguments(
         exporter = _dialect_shapes().get(shape)
     if exporter is None:
         message = "no shape is named" if shape is None else f"unknown shape {shape!r}"
-        there = [*EXPORTERS.names(), *_dialect_shapes()]
         problems.error(
             "missing-option" if shape is None else "unknown-name", message, field="--shape",
-            remedy=f"there are: {', '.join(there)}",
+            remedy=f"there are: {', '.join(shape_names())}",
         )  # fmt: skip
     if output is None:
         remedy = "name one to write into"

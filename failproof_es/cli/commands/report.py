@@ -10,6 +10,7 @@ import click
 
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.progress.steps import StepProgress
+from failproof_es.cli.rendering.format_choice import FormatChoice
 from failproof_es.cli.rendering.junit import junit_option, write_junit
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.written_files import write_recorded
@@ -31,7 +32,7 @@ _PRINT = (
 @click.command(cls=CliCommand)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option(
-    "--format", "form", type=click.Choice(list(dict.fromkeys(DOCUMENT + SLIDE))),
+    "--format", "form", type=FormatChoice(list(dict.fromkeys(DOCUMENT + SLIDE))),
     help="html: one file for any browser. md: for a repository. json: the whole report, for "
     "programs. csv: the rates. png and svg: a slide.  [default: by the suffix of --output, else "
     "html; of a slide png, svg and md]",

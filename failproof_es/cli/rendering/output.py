@@ -27,6 +27,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from failproof_es.cli.rendering.format_choice import FormatChoice
 from failproof_es.cli.rendering.table_layout import fitting_layout, natural_width
 from failproof_es.cli.rendering.wrapping import terminal_width, with_end_cut, wrapped
 from failproof_es.cli.usage import WrongUsage
@@ -96,7 +97,7 @@ def format_option(*allowed: Format) -> Callable[[F], F]:
         return click.option(
             "--format",
             "output_format",
-            type=click.Choice(choices),
+            type=FormatChoice(choices),
             callback=set_format,
             help=f"How to print the data.  [default: {choices[0]}]",
         )(command)
