@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
@@ -22,22 +23,24 @@ def next_page_command(**changed: Any) -> str:
     """The command that prints the next page.
 
     It repeats every argument and option of this call, except those that `changed` replaces, by
-    parameter name. Global options are left out: a database URL may hold a password.
+    parameter name: RUN always, as `latest` may be another run by then. Global options are left out:
+    a database URL may hold a password.
     """
     context = click.get_current_context()
-    words = ["failproof-es", context.info_name or ""]
-    for parameter in context.command.params:
-        if not parameter.expose_value or parameter.name is None:
+    values = {**context.params, **changed}
+    return " ".join(["failproof-es", context.info_name or "", *argument_words(values)])
+
+
+def argument_words(values: Mapping[str, Any]) -> Iterator[str]:
+    """The arguments and options of this call that have these values, by parameter name, as words
+    of a command."""
+    for parameter in click.get_current_context().command.params:
+        value = values.get(parameter.name or "")
+        if value in (None, False, Format.TABLE) or not parameter.expose_value:
             continue
-        value = changed.get(parameter.name, context.params[parameter.name])
-        if not isinstance(parameter, click.Option):
-            if value is not None:
-                words.append(shlex.quote(str(value)))
-        elif value is True:
-            words.append(parameter.opts[0])
-        elif parameter.multiple:
-            for one_of in value:
-                words += [parameter.opts[0], shlex.quote(str(one_of))]
-        elif value not in (None, False, Format.TABLE):
-            words += [parameter.opts[0], shlex.quote(str(value))]
-    return " ".join(words)
+        option = parameter.opts[:1] if isinstance(parameter, click.Option) else []
+        if value is True:
+            yield from option
+            continue
+        for one_of in value if parameter.multiple else (value,):
+            yield from (*option, shlex.quote(str(one_of)))

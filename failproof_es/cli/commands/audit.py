@@ -122,7 +122,9 @@ def audit(
         rows = AuditRows(connection)
         as_json = AuditRecord.document if only is None else rows.document
         row_of = rows.row if output_format is Format.TABLE else as_json
-        print_rows(map(row_of, records), columns, output_format)
+        print_rows(
+            map(row_of, records), columns, output_format, when_empty="no such act is on record"
+        )
         if run_id is not None and not archives:  # it may have been archived meanwhile
             archives = say_archived(connection, run_id)
         print_left_out(archives, output_format)

@@ -18,6 +18,7 @@ import click
 from failproof_es.catalogue.result import RecordedResult
 from failproof_es.cli.app.as_of import as_of_option
 from failproof_es.cli.app.chosen_run import read_run
+from failproof_es.cli.app.next_page import argument_words
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.app.result_choice import choice_options, named_conditions, require_known_names
 from failproof_es.cli.app.results_behind import results_behind, rows_left_out
@@ -184,7 +185,7 @@ def results(
         if whole is not None:
             _print_whole(whole, list(result_rows(recorded, shape)), output_format)
         elif output_format is Format.TABLE:
-            _print_results(page, names)
+            _print_results(page, names, choice)
         elif output_format is Format.CSV:
             _print_csv(page, names)
         else:
@@ -217,9 +218,10 @@ def _conditions(options: dict[str, Any]) -> Conditions:
     return Conditions(named, options["text"])
 
 
-def _print_results(page: PlanPage, names: Sequence[str] | None) -> None:
+def _print_results(page: PlanPage, names: Sequence[str] | None, choice: dict[str, Any]) -> None:
     """Print the page as a table with these columns, or with the usual ones."""
-    run, results_of_page, when_empty = page.run, results_of(page), _when_empty(page)
+    run, results_of_page = page.run, results_of(page)
+    when_empty = _when_empty(page, choice)
     if names is not None:
         rows = (cells_of(RecordedResult.of(planned, run), names) for planned in results_of_page)
         print_table(rows, table_columns(names), when_empty=when_empty)
@@ -310,8 +312,11 @@ def _require_fitting(page: PlanPage, whole_shape: str | None, junit: Path | None
     problems.raise_errors()
 
 
-def _when_empty(page: PlanPage) -> str:
-    """The message for an empty page: why it has no evaluation, and what to do."""
+def _when_empty(page: PlanPage, choice: dict[str, Any]) -> str:
+    """The message for an empty page: why it has no evaluation, and what to do.
+
+    `choice` are the options that choose results.
+    """
     run = page.run
     number = run.started.run_number
     missing = run.summary.total.missing
@@ -319,7 +324,12 @@ def _when_empty(page: PlanPage) -> str:
         ended = f"{plural(missing, 'evaluation')} ended without a score"
         return f"no result failed, and {ended}: `failproof-es results {number} --unscored`"
     if page.choice.choose:
-        return f"no result fits; print all results: `failproof-es results {number}`"
+        all_of_run = plural(run.started.planned_evaluations, "evaluation")
+        chosen = " ".join(argument_words({**choice, "after": page.after or None}))
+        return (
+            f"none of the {all_of_run} of run {number} fits {chosen}: "
+            f"`failproof-es results {number}` prints all"
+        )
     if page.after:
         return (
             f"{page.after} is the last place in the plan; "

@@ -154,7 +154,7 @@ def print_rows(
 ) -> None:
     """Print rows on stdout in this format: all keys as JSON, or the columns as a table.
 
-    An empty table prints `when_empty` on stderr.
+    Without rows a table is only `when_empty`, on stderr.
     """
     if output_format is Format.TABLE:
         print_table(rows, columns, when_empty=when_empty)
@@ -179,8 +179,8 @@ def print_table(
     It fits every terminal: columns that fold go below the rows, texts are wrapped, and if even that
     is too wide, the values of a row are printed below each other. A long table is printed as
     several, each with its heading, so that memory stays flat. `details` are the (label, text) to
-    print below a row; `below` bounds what is printed there. Without rows, `when_empty` is printed
-    on stderr: the reason, and what to do next.
+    print below a row; `below` bounds what is printed there. Without rows, only `when_empty` is
+    printed, on stderr: the reason, and what to do next.
     """
     console = stdout_console()
     heading = title and one_line(title)
@@ -188,6 +188,7 @@ def print_table(
     page = list(islice(remaining, TABLE_ROWS))
     if not page and when_empty is not None:
         say(when_empty)
+        return
     while True:
         cells = [
             [shortened(cell(row.get(column.key)), LONGEST_CELL) for column in columns]

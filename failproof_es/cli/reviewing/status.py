@@ -59,7 +59,8 @@ def status_of(run: RecordedRun, evaluations: Iterable[ReviewedEvaluation]) -> di
 
 def print_status(document: dict[str, Any]) -> None:
     """Print an object of `status_of` as tables: the reviewers, and their agreement."""
-    print_table(document["reviewers"], _REVIEWERS)
+    nobody = f"nobody reviewed the run yet: `failproof-es review {document['run_number']}`"
+    print_table(document["reviewers"], _REVIEWERS, when_empty=nobody)
     if document["agreement"]:
         print_table(_for_people(document["agreement"]), _AGREEMENT)
 

@@ -66,9 +66,9 @@ def test_columns_and_their_order_are_chosen_in_every_format(program: Program) ->
         {"case": "greet-1", "passed": True, "expected": ['contains "ok"'], "got": []},
     ]
     assert json.loads(program(*how, "--json").stdout) == rows
-    table = program(*how, "--limit", 2)
+    table = program("results", "latest", *how[2:], "--limit", 2)
     assert re.search(r"case +passed +expected +got *\n.*\n *sum-1 +no +contains", table.stdout)
-    command_line = re.search(r"`failproof-es (results .*)`", table.stderr)
+    command_line = re.search(r"`failproof-es (results 1 .*)`", table.stderr)
     assert command_line is not None
     following = program(*shlex.split(command_line[1])).stdout
     assert "greet-1" in following and "sum-1" not in following
@@ -144,7 +144,9 @@ def test_results_are_chosen(program: Program, options: tuple[str, ...], cases: l
     done = program("results", 1, *options, "--format", "jsonl")
     assert [json.loads(line)["case_id"] for line in done.stdout.splitlines()] == cases
     if not cases:
-        assert "no result fits" in program("results", 1, *options).stderr
+        done = program("results", 1, *options)
+        assert f"of run 1 fits {' '.join(options)}: `failproof-es results 1`" in done.stderr
+        assert done.stdout == "", "no headings without rows"
 
 
 @pytest.mark.usefixtures("recorded")
