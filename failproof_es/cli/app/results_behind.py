@@ -23,7 +23,8 @@ def results_behind(page: PlanPage) -> list[dict[str, Any]]:
         return []
     if remaining is None and page.order is None:
         after = page.places[-1]
-    return [{"why": "limit", "results": remaining, "command": next_page_command(after=after)}]
+    command = next_page_command(run=page.run.started.run_number, after=after)
+    return [{"why": "limit", "results": remaining, "command": command}]
 
 
 def rows_left_out(page: PlanPage) -> Iterator[dict[str, Any]]:

@@ -22,6 +22,7 @@ from failproof_es.cli.rendering.output import Format, format_option
 from failproof_es.events import EVENTS
 from failproof_es.events.line import line_of
 from failproof_es.reading.case_names import CaseNames
+from failproof_es.store.reading.experiments import run_numbers
 from failproof_es.store.reading.reader import (
     Connection,
     RecordedEvent,
@@ -114,7 +115,8 @@ def log(
         if run_id is not None and not archives:  # it may have been archived meanwhile
             archives = say_archived(connection, run_id)
         if not follow and (event := next(remaining, None)) is not None:
-            say_next_page("later events", after=event.position - 1)
+            number = run_id and run_numbers(connection, [run_id]).get(run_id, run_id)
+            say_next_page("later events", run=number, after=event.position - 1)
         print_left_out(archives, output_format)
 
 

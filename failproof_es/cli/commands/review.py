@@ -208,7 +208,8 @@ def export(
         rows = sheet(evaluations, dialect, reviewer, unblind=unblind, sheet_id=own)
         write_recorded(store, [recorded.run_id], "review_sheet", file, rows)
     by = "" if reviewer == current_user() else f" --reviewer {shlex.quote(reviewer)}"
-    say(f"{file}: fill it in, then `failproof-es review import {run} {file}{by}`")
+    command = f"failproof-es review import {recorded.started.run_number} {file}{by}"
+    say(f"{file}: fill it in, then `{command}`")
 
 
 @review.command("import", cls=CliCommand)
@@ -243,6 +244,7 @@ def import_(
     with session().open_store() as store, store.lend() as connection:
         recorded = read_run(connection, run)
         filled_sheet = read_sheet(file, content, problems)
+        export = export_of(connection, recorded.run_id, filled_sheet)
         checklists = {
             evaluation.evaluation_id: [
                 item.key for item in checklist(evaluation.recorded.case.expectation)
@@ -250,7 +252,6 @@ def import_(
             for evaluation in finished_evaluations(connection, recorded.evaluations())
             if evaluation.evaluation_id in filled_sheet.rows
         }
-        export = export_of(connection, recorded.run_id, filled_sheet)
         if export is not None and export.reviewer != reviewer:
             check_handing_on(connection, export, reviewer, filled_sheet, handed_on=handed_on)
         verdicts = opinions(filled_sheet, checklists)

@@ -7,17 +7,18 @@ from uuid import UUID
 
 from failproof_es.cli.reviewing.sheet import OVERALL, SHEET, Sheet
 from failproof_es.engine.reviews.people import NewerVerdicts, read_reviews
-from failproof_es.engine.reviews.sheets import find_export, saw_engine
+from failproof_es.engine.reviews.sheets import find_export, run_of_sheet, saw_engine
 from failproof_es.events import ReviewExported
 from failproof_es.problems import InvalidInput
+from failproof_es.store.reading.experiments import run_numbers
 from failproof_es.store.reading.reader import Connection
 
 
 def export_of(connection: Connection, run_id: UUID, filled_sheet: Sheet) -> ReviewExported | None:
     """The event that records the sheet's export.
 
-    `None` if the sheet has no id, or with a problem: ids of several sheets, or of no sheet of this
-    run.
+    `None` if the sheet has no id, or with a problem: ids of several sheets, or of no sheet. Raises
+    `InvalidInput` if it is a sheet of another run: each of its rows would be an error, too.
     """
     lines_by_sheet = {sheet: line for sheet, line in filled_sheet.sheets.items() if sheet}
     if not lines_by_sheet:
@@ -35,12 +36,25 @@ def export_of(connection: Connection, run_id: UUID, filled_sheet: Sheet) -> Revi
     ((sheet, line),) = lines_by_sheet.items()
     export = find_export(connection, run_id, sheet)
     if export is None:
+        _refuse_other_run(connection, sheet, line, filled_sheet)
         filled_sheet.refuse(
             "unknown-sheet", f"{sheet!r} is no sheet that was exported of this run",
             line, field=SHEET,
             remedy="import it for the run that it was exported from, with this column as it was",
         )  # fmt: skip
     return export
+
+
+def _refuse_other_run(connection: Connection, sheet: str, line: int, filled_sheet: Sheet) -> None:
+    """Raise `InvalidInput` if the sheet with this id was exported of another run."""
+    run_id = run_of_sheet(connection, sheet)
+    number = None if run_id is None else run_numbers(connection, [run_id]).get(run_id)
+    if number is not None:
+        filled_sheet.refuse(
+            "unknown-sheet", f"{sheet!r} is a sheet of run {number}", line, field=SHEET,
+            remedy=f"`failproof-es review import {number} {filled_sheet.path}`",
+        )  # fmt: skip
+        raise InvalidInput(filled_sheet.problems.errors)
 
 
 def check_handing_on(

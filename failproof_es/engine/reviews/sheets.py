@@ -62,6 +62,15 @@ def find_export(connection: Connection, run_id: UUID, sheet: str) -> ReviewExpor
     return None
 
 
+def run_of_sheet(connection: Connection, sheet: str) -> UUID | None:
+    """The run that a sheet with this id was exported of; `None` if no event has the id."""
+    for row in find(connection, topics=[ReviewExported.__name__]):
+        event = row.event()
+        if isinstance(event, ReviewExported) and event.sheet == sheet:
+            return event.about
+    return None
+
+
 def saw_engine(connection: Connection, run_id: UUID, reviewer: str) -> bool:
     """Whether a sheet with the engine's verdicts on this run was exported for the reviewer."""
     return any(

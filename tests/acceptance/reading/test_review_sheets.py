@@ -31,6 +31,7 @@ class Desk:
     def export(self, name: str, reviewer: str, *options: str) -> Rows:
         done = self._invoke("export", name, "--reviewer", reviewer, *options)
         assert done.exit_code == 0, done.output
+        assert f"review import 1 {name}" in done.stderr, "`latest` may be another run by then"
         text = (self._folder / name).read_bytes().decode("utf-8-sig")
         return list(csv.DictReader(io.StringIO(text, newline="")))
 
@@ -154,7 +155,9 @@ def with_sheet(rows: Rows, sheet: Callable[[int], str]) -> Rows:
     return [{**row, "sheet": sheet(number)} for number, row in enumerate(rows)]
 
 
-def test_blindness_comes_from_the_record_of_the_export(store: Store, desk: Desk) -> None:
+def test_blindness_comes_from_the_record_of_the_export(
+    store: Store, desk: Desk, tmp_path: Path
+) -> None:
     def sheets_of(reviewer: str, *options: str) -> Rows:
         rows = desk.export(f"{reviewer}.csv", reviewer, *options)
         for row in rows:
@@ -184,9 +187,14 @@ def test_blindness_comes_from_the_record_of_the_export(store: Store, desk: Desk)
 
     own, others = blind[0]["sheet"], unblinded[0]["sheet"]
     for sheet, pattern in (
-        (lambda _: "sheet-" + "0" * 32, r"\[unknown-sheet\]"),
+        (lambda _: "sheet-" + "0" * 32, r"of this run.*\[unknown-sheet\]"),
         (lambda n: own if n else others, r"\[mixed-sheets\]"),
         (lambda n: "" if n == 3 else own, r"filled\.csv:9: sheet: .*\[empty-value\]"),
     ):
         refused = desk.submit("filled.csv", with_sheet(blind, sheet), "ann")
         assert refused.exit_code == 2 and re.search(pattern, refused.stderr), refused.stderr
+
+    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
+    refused = desk.submit("filled.csv", blind, "ann")
+    assert re.search(r"is a sheet of run 1.*review import 1 filled\.csv", refused.stderr)
+    assert refused.stderr.count("[") == 1, "the rows of the sheet are no errors of their own"

@@ -18,6 +18,7 @@ from failproof_es.cli.rendering.output import (
 from failproof_es.engine.annotations import AnnotationChange, annotations_of
 from failproof_es.engine.annotations import annotate as record_annotation
 from failproof_es.events import RunAnnotated
+from failproof_es.store.reading.experiments import run_numbers
 from failproof_es.store.reading.reader import resolve_run
 
 
@@ -52,11 +53,12 @@ def annotate(
     with session().open_store() as store:
         with store.lend() as connection:
             run_id = resolve_run(connection, run)
+            number = run_numbers(connection, [run_id])[run_id]
         if change != AnnotationChange():
             with signed_and_followed(store) as signer:
                 recorded = record_annotation(store, run_id, change)
             if recorded is None:
-                say(f"run {run} is annotated so already: nothing is recorded")
+                say(f"run {number} is annotated so already: nothing is recorded")
             exit_if_changed(signer)
         with store.lend() as connection:
             annotation = annotations_of(connection, [run_id]).get(run_id)
@@ -64,7 +66,7 @@ def annotate(
     if output_format is not Format.TABLE:
         print_json({"run_id": str(run_id), **fields})
     elif annotation is None:
-        say(f"run {run} has no annotation: give it --name, --tag, --note or --hide")
+        say(f"run {number} has no annotation: give it --name, --tag, --note or --hide")
     else:
         print_facts({**fields, "tags": ", ".join(annotation.tags) or None})
 
