@@ -225,9 +225,6 @@ class BranchedFrom(Document):
     again: Again | None
     """Which evaluations of that run are asked again; `None`: only unfinished ones."""
     asked_again: tuple[AskedAgain, ...]
-    chosen_by_result: str | None
-    """Why no rate of this run is a measurement: evaluations were asked again because they had
-    failed, here or in a run that it carries answers over from."""
 
 
 class Imported(Document):
@@ -295,6 +292,9 @@ class RunDocument(Document):
     selection: Selection | None
     """The asked part of its configuration's cases and models; `None` if it asked all of them."""
     branched_from: BranchedFrom | None
+    chosen_by_result: str | None
+    """Why no rate of this run is a measurement: results chose what it asked, or what a run asked
+    that it carries answers over from."""
     imported: Imported | None
     """`None` of a run that asked here."""
     remarks: tuple[str, ...]

@@ -33,7 +33,6 @@ from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.people import REVIEW_STATUSES
 from failproof_es.core.run import Run, describe_branch
 from failproof_es.engine.annotations import annotations_of
-from failproof_es.engine.related_runs.asked_again import chosen_by_result
 from failproof_es.engine.related_runs.attempts import attempts_of
 from failproof_es.engine.related_runs.retried_evaluations import retried_evaluations
 from failproof_es.engine.reviews.closings import closings_of
@@ -84,7 +83,7 @@ def run_document(
     unread = most_read is not None and summary.planned > most_read
     limits = tuple(map(_limit, run.limits.values()))
     servers = {limit.server for limit in limits} | set(_servers(run.started))
-    started = run.started
+    started, chosen = run.started, recorded.chosen_by_result
     people = summary.total.awaiting and not unread
     running = [run_id] if run.status == "running" and recorded.up_to is None else []
     return RunDocument(
@@ -111,6 +110,7 @@ def run_document(
         planned_cases=started.planned_cases,
         selection=started.selection,
         branched_from=_branched_from(recorded, unread=unread),
+        chosen_by_result=None if chosen is None else chosen.reason,
         imported=_imported(run),
         remarks=remarks_on(recorded),
         times_apart=times_apart(connection, run_id),
@@ -172,7 +172,6 @@ def _branched_from(recorded: RecordedRun, *, unread: bool) -> BranchedFrom | Non
     branch = recorded.started.branched_from
     if branch is None:
         return None
-    carries = recorded.summary.asking().carried_over > 0
     number = recorded.reader.run(branch.run_id).started.run_number
     return BranchedFrom(
         says=describe_branch(branch, number),
@@ -183,7 +182,6 @@ def _branched_from(recorded: RecordedRun, *, unread: bool) -> BranchedFrom | Non
         reuse=branch.reuse,
         again=branch.again,
         asked_again=() if unread else tuple(_asked_again(recorded)),
-        chosen_by_result=chosen_by_result(recorded.connection, recorded.run, carries=carries),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from failproof_es.events import Selection, SuiteSnapshot
 from failproof_es.support.plurals import plural
@@ -32,6 +32,30 @@ def chosen_by_score(selection: Selection | None) -> str | None:
     failed = [pattern for pattern in selection.only if pattern.startswith("failed:")]
     left_out = [f"without {pattern}" for pattern in selection.exclude if result_pattern(pattern)]
     return ", ".join([*failed, *left_out]) or None
+
+
+class ChosenByResult(NamedTuple):
+    """Results chose what a run asked, so that its rates are no measurement."""
+
+    reason: str
+    """Why, in words."""
+    patterns: str | None
+    """What `chosen_by_score` gives, if that alone chose; `None` if answers were asked again because
+    of their results, or are carried over from such a run."""
+
+
+def why_incomparable(one: ChosenByResult | None, other: ChosenByResult | None) -> str | None:
+    """Why a difference of two runs says nothing about their models; `None` if it does.
+
+    Whoever failed by chance passes more often when asked again. Two runs whose cases the same
+    results chose, and that asked all of them anew, can be compared.
+    """
+    if one is None and other is None:
+        return None
+    if one is not None and other is not None and one.patterns == other.patterns is not None:
+        return None
+    chosen = other or one
+    return None if chosen is None else chosen.reason
 
 
 def describe_recorded_part(

@@ -52,7 +52,8 @@ def judge_by_people(run: RecordedRun) -> PeopleJudgement:
     """
     evaluations = list(_reviewed(run))
     carries = any(planned.outcome.carried_over for planned, _ in evaluations)
-    again = RetryBias(chosen_by_result(run.connection, run.run, carries=carries))
+    chosen = chosen_by_result(run.connection, run.run, carries=carries)
+    again = RetryBias(None if chosen is None else chosen.reason)
     return judge_reviewed(run.run, evaluations, again)
 
 

@@ -15,6 +15,7 @@ from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.people import OUTCOMES, PeopleOutcome, ReviewStatus
 from failproof_es.core.run import CHUNK, Run, planned_evaluations
+from failproof_es.core.selection import ChosenByResult
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.history import (
     WINDOW,
@@ -23,6 +24,7 @@ from failproof_es.engine.history import (
     read_chunk,
     stored_case,
 )
+from failproof_es.engine.related_runs.asked_again import chosen_by_result
 from failproof_es.engine.reviews.closings import closings_of
 from failproof_es.engine.reviews.people import read_reviews, status_of_reviews
 from failproof_es.events import ReviewClosed, RunStarted
@@ -139,6 +141,13 @@ class RecordedRun:
         summary = self.reader.summary(self.run, messages=self.messages)
         require_attached(self.connection, self.run_id)
         return summary
+
+    @cached_property
+    def chosen_by_result(self) -> ChosenByResult | None:
+        """Why the run's rates are no measurement; `None` if they are measurements."""
+        branched = self.started.branched_from is not None
+        carries = branched and self.summary.asking().carried_over > 0
+        return chosen_by_result(self.connection, self.run, carries=carries)
 
     def outcomes(self, *, after: int = 0, limit: int | None = None) -> Iterator[PlannedOutcome]:
         """Planned evaluations in plan order, begun or not, at most `limit`.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from failproof_es.core.run import describe_branch, describe_selection
 from failproof_es.core.selection import chosen_by_score
-from failproof_es.engine.related_runs.asked_again import chosen_by_result
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.experiments import run_numbers
 
@@ -21,8 +20,8 @@ def remarks_on(run: RecordedRun) -> tuple[str, ...]:
         remarks.append(branch_of(run))
         if branch.again != "failed" and chosen_by_score(run.started.selection) is None:
             # else `describe_branch` or `describe_selection` says so already
-            carries = run.summary.asking().carried_over > 0
-            remarks.append(chosen_by_result(run.connection, run.run, carries=carries))
+            chosen = run.chosen_by_result
+            remarks.append(None if chosen is None else chosen.reason)
     return tuple(remark for remark in remarks if remark is not None)
 
 

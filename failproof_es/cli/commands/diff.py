@@ -30,6 +30,7 @@ from failproof_es.cli.rendering.result_texts import first_line
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.exact_numbers import exact
 from failproof_es.core.pairing import advice_on, asked_alone
+from failproof_es.core.selection import why_incomparable
 from failproof_es.core.tally import Group
 from failproof_es.engine.related_runs.differences import (
     Absent,
@@ -120,6 +121,7 @@ class _RunDifferences:
         self.grading = list(_grading(both))
         self.changed, self.why_not = _changed(left, right, self.results)
         self.unchanged = _unchanged(both)
+        self.incomparable = why_incomparable(left.chosen_by_result, right.chosen_by_result)
 
     def document(self) -> dict[str, Any]:
         """All differences as one object for JSON: the object that `diff --json` prints."""
@@ -139,6 +141,7 @@ class _RunDifferences:
                 for side, run in self.runs.items()
             },
             "same_experiment": self.same_experiment,
+            "incomparable": self.incomparable,
             "configuration": [_value(difference) for difference in self.configuration],
             "models": [_value(difference) for difference in self.models],
             "cases": self.cases.document(),
@@ -196,6 +199,7 @@ class _RunDifferences:
             worse = sum(row["what"] == "worse" for row in self.changed)
             better = len(self.changed) - worse
             title = f"passed in one run alone: {worse:,} worse, {better:,} better"
+            self._say_how_sure()
             several = len(self.results) > 1
             columns = [
                 *([Column("model", "model")] if several else []),
@@ -205,6 +209,14 @@ class _RunDifferences:
             print_table(map(_changed_for_people, self.changed), columns, title=title)
         elif self.unchanged is not None:
             click.echo(f"passed in one run alone: {self.unchanged}")
+
+    def _say_how_sure(self) -> None:
+        """Say where to read whether the difference may be chance, or why nobody can tell."""
+        one, other = (run.started.run_number for run in self.runs.values())
+        if self.incomparable is None:
+            say(f"`failproof-es report {one} {other}` says whether the difference may be chance")
+        else:
+            say(f"which run is better cannot be told: {self.incomparable}")
 
     def _result_columns(self) -> list[Column]:
         columns = [Column("model", "model"), *(Column(name, name) for name in _COUNTS)]

@@ -199,13 +199,16 @@ def _facts(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
     undriven = document.undriven
     reason = document.reason if undriven is None else undriven.describe(document.run_number)
     status = document.status if reason is None else f"{document.status}: {reason}"
-    spent, ended = summary.spent, document.ended_at
+    spent, ended, chosen = summary.spent, document.ended_at, document.chosen_by_result
     return {
         "run": f"{document.run_number} {document.name}",
         **_annotation_for_people(document.annotation),
         "id": _id_for_people(run),
         **_imported_for_people(document.imported),
         **_branched_for_people(document),
+        "rates": ""
+        if chosen is None
+        else f"no gate judges them, and nothing is compared: {chosen}",
         "status": status if run.up_to is None else f"{status} (as of position {run.up_to})",
         "started": f"{moment(document.started_at)} UTC by {document.who} on {document.where}",
         "clock": document.times_apart or "",
@@ -288,12 +291,11 @@ def _branched_for_people(document: RunDocument) -> dict[str, str]:
     branch = document.branched_from
     if branch is None:
         return {}
-    chosen, again = branch.chosen_by_result, branch.again
+    again = branch.again
     return {
         how_branched(branch.reuse): f"run {branch.run_number} at position {branch.position}, "
         f"{plural(document.counts.carried_over, 'evaluation')} carried over",
         "other settings": ", ".join(f"{k} {v}" for k, v in branch.settings.items()),
-        "rates": "" if chosen is None else f"no gate judges them: {chosen}",
         "asked again": "" if again is None else _again_for_people(branch.asked_again, again),
     }
 

@@ -21,10 +21,12 @@ from failproof_es.console.parts.compare import (
     models_compared,
     run_compared,
     value_shown,
+    without_difference,
 )
 from failproof_es.console.texts import text_shown
 from failproof_es.core.pairing import counterparts
 from failproof_es.core.run import Run
+from failproof_es.core.selection import why_incomparable
 from failproof_es.engine.related_runs.attempts import attempt_before
 from failproof_es.engine.related_runs.differences import (
     CaseDifferences,
@@ -48,6 +50,7 @@ from failproof_es.reading.overviews.run_comparison import (
     RunComparison,
     Side,
 )
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.support.statistics import benjamini_hochberg
 from failproof_es.support.text_differences import text_difference
@@ -99,6 +102,8 @@ class ComparePage(PageModel):
     base: ComparedRun | None = None
     other: ComparedRun | None = None
     same_experiment: bool = False
+    incomparable: str | None = None
+    """Why the differences say nothing about the models; the counts are shown alone then."""
     same_cases: int = 0
     compared_cases: int = 0
     """Number of these cases that the page compares: of many a sample, drawn by digest. All pairs
@@ -140,6 +145,10 @@ def read_compare(request: PageRequest[CompareQuery]) -> ComparePage:
         models_compared(pair, counted, p, len(counts))
         for pair, counted, p in zip(sides, counts, adjusted, strict=True)
     ]
+    recorded = (RecordedRun(request.connection, run, request.reader) for run in runs)
+    incomparable = why_incomparable(*(run.chosen_by_result for run in recorded))
+    if incomparable is not None:
+        models = [*map(without_difference, models)]
     chosen = models.pop(comparison.listed) if models else None
     if chosen is not None:
         models.insert(0, chosen)
@@ -151,6 +160,7 @@ def read_compare(request: PageRequest[CompareQuery]) -> ComparePage:
         choices=_choices(request, one, two),
         base=run_compared(one, request.remarks_on(one)),
         other=run_compared(two, request.remarks_on(two)),
+        incomparable=incomparable,
         same_experiment=one.started.experiment.digest == two.started.experiment.digest,
         same_cases=compared.same_cases,
         compared_cases=compared.compared_cases,

@@ -55,14 +55,15 @@ class ModelsCompared(Document):
     base: PassRate
     """Pass rate over the pairs, as `other`: evaluations without a partner are in neither."""
     other: PassRate
-    difference: float
-    """Rate of `other` less rate of `base`, over the pairs."""
+    difference: float | None
+    """Rate of `other` less rate of `base`, over the pairs. `None`, like the interval, the test and
+    `p`, where the page's `incomparable` says why."""
     low: float | None = None
     high: float | None = None
     method: str | None = None
-    test: str
-    p: float
-    adjusted_p: float
+    test: str | None
+    p: float | None
+    adjusted_p: float | None
     """`p`, adjusted for the number of models on this page (Benjamini and Hochberg)."""
     adjusted_for: int
     """Number of models that `adjusted_p` is adjusted for."""
@@ -108,7 +109,7 @@ class ValueShown(Document):
 def models_compared(
     sides: tuple[Side, Side], counts: ComparedCounts, adjusted: float, together: int
 ) -> ModelsCompared:
-    """The comparison of two models, as the page shows it."""
+    """The comparison of two models, as the page shows it where their runs can be compared."""
     base, other = sides
     return ModelsCompared.copy_of(
         counts,
@@ -121,6 +122,12 @@ def models_compared(
         adjusted_p=adjusted,
         adjusted_for=together,
     )
+
+
+def without_difference(models: ModelsCompared) -> ModelsCompared:
+    """The counts alone, of runs that cannot be compared."""
+    untold = ("difference", "low", "high", "method", "test", "p", "adjusted_p", "smallest_effect")
+    return models.model_copy(update=dict.fromkeys(untold))
 
 
 def value_shown(value: Value) -> ValueShown:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from failproof_es.core.evaluation import EvaluationKey, fold
 from failproof_es.core.run import Run
-from failproof_es.core.selection import chosen_by_score
+from failproof_es.core.selection import ChosenByResult, chosen_by_score
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.unscored import BY_ANSWER, unscored_group
 from failproof_es.engine.history import Connection, planned_windows, read_chunk, read_run
@@ -36,7 +36,8 @@ def read_asked_again(connection: Connection, run: Run, summary: RunSummary) -> R
     again.
     """
     carries = summary.asking().carried_over > 0
-    reason = chosen_by_result(connection, run, carries=carries)
+    chosen = chosen_by_result(connection, run, carries=carries)
+    reason = None if chosen is None else chosen.reason
     if run.started.branched_from is None:
         return ASKED_ONCE if reason is None else RetryBias(reason)
     here: set[EvaluationKey] = set()
@@ -49,8 +50,8 @@ def read_asked_again(connection: Connection, run: Run, summary: RunSummary) -> R
     return RetryBias(reason, _scored_since(connection, run, here, before))
 
 
-def chosen_by_result(connection: Connection, run: Run, *, carries: bool) -> str | None:
-    """The reason why no rate of the run is a measurement; `None` if the rates are measurements.
+def chosen_by_result(connection: Connection, run: Run, *, carries: bool) -> ChosenByResult | None:
+    """Why no rate of the run is a measurement; `None` if the rates are measurements.
 
     They are not if the run, or a run that it carries answers over from, asked only failed
     evaluations again, or chose its cases by their scores. `carries` says whether the run carries
@@ -60,15 +61,11 @@ def chosen_by_result(connection: Connection, run: Run, *, carries: bool) -> str 
         branch = of.started.branched_from
         if branch is not None and branch.again == "failed":
             source = read_run(connection, branch.run_id).started.run_number
-            return _not_measured(
-                run, of, f"asked again only what had failed in run {source}, so its rates are high"
-            )
+            what = f"asked again only what had failed in run {source}, so its rates are high"
+            return ChosenByResult(_not_measured(run, of, what), None)
         if (patterns := chosen_by_score(of.started.selection)) is not None:
-            return _not_measured(
-                run,
-                of,
-                f"chose its cases by their scores ({patterns}), so its rates are no measurement",
-            )
+            what = f"chose its cases by their scores ({patterns}), so its rates are no measurement"
+            return ChosenByResult(_not_measured(run, of, what), patterns if of is run else None)
     return None
 
 

@@ -20,7 +20,7 @@ from failproof_es.reading.as_of import read_as_of
 from failproof_es.reading.given_reviews import with_reviews
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.data import analysis
-from failproof_es.report.data.comparison import comparisons, pairings
+from failproof_es.report.data.comparison import chosen_unlike, comparisons, pairings
 from failproof_es.report.data.conclusions import limitations, verdict
 from failproof_es.report.data.content import (
     Cost,
@@ -75,7 +75,8 @@ def build_report(
         _build_provenance(run, of_run) for run, of_run in zip(recorded, seen, strict=True)
     )
     progress("comparing models and runs", 0, 0)
-    compared, differences = pairings(series), comparisons(series)
+    incomparable = chosen_unlike({one.started.run_number: one.chosen_by_result for one in recorded})
+    compared, differences = pairings(series, incomparable), comparisons(series, incomparable)
     progress("comparing judges and people", 0, 0)
     agreement = agreements(connection, runs)
     report = Report(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
 from failproof_es.core.exact_numbers import difference
 from failproof_es.core.pairing import Pairing, graded_alike, pair_evaluations
+from failproof_es.core.selection import ChosenByResult, why_incomparable
 from failproof_es.core.severity import severity_order
 from failproof_es.report.data.content import Comparison, SeriesPairing
 from failproof_es.report.data.observations import Observation
@@ -26,24 +27,45 @@ NOT_COMPARED = ("accuracy", "judge_agreement")
 """Not compared: `accuracy` repeats pass and fail, `judge_agreement` measures the judges."""
 
 Pair = tuple[Observation, Observation]
+WhyNot = Callable[[Sequence[Observation], Sequence[Observation]], str | None]
 
 
-def pairings(series: Mapping[str, Sequence[Observation]]) -> tuple[SeriesPairing, ...]:
+def why_never(first: Sequence[Observation], second: Sequence[Observation]) -> None:
+    """Every two series can be compared."""
+
+
+def chosen_unlike(chosen: Mapping[int, ChosenByResult | None]) -> WhyNot:
+    """Why two series cannot be compared, from what results chose of each run, by its number."""
+
+    def why(first: Sequence[Observation], second: Sequence[Observation]) -> str | None:
+        runs = ({observation.run_number for observation in of} for of in (first, second))
+        reasons = (why_incomparable(chosen[one], chosen[other]) for one, other in product(*runs))
+        return next(filter(None, reasons), None)
+
+    return why
+
+
+def pairings(
+    series: Mapping[str, Sequence[Observation]], why_not: WhyNot = why_never
+) -> tuple[SeriesPairing, ...]:
     """For every two series, the number of compared pairs and why other evaluations are left out.
 
-    `series` maps the name of each series (one model in one run) to its observations.
+    `series` maps the name of each series (one model in one run) to its observations, `why_not` says
+    which two cannot be compared.
     """
     return tuple(
-        SeriesPairing(one, other, len(pairing.pairs), pairing.unpaired)
+        SeriesPairing(one, other, len(pairing.pairs), pairing.unpaired, why_not(first, second))
         for (one, first), (other, second) in combinations(series.items(), 2)
         for pairing in (_paired(first, second),)
     )
 
 
-def comparisons(series: Mapping[str, Sequence[Observation]]) -> tuple[Comparison, ...]:
-    """For every two series, the differences in pass rates and in scores.
+def comparisons(
+    series: Mapping[str, Sequence[Observation]], why_not: WhyNot = why_never
+) -> tuple[Comparison, ...]:
+    """For every two series that can be compared, the differences in pass rates and in scores.
 
-    Of pass rates overall, by severity and by category. `series` maps names to observations; two
+    Of pass rates overall, by severity and by category. Arguments are those of `pairings`; two
     series without a common scored question have none. The p values of overall pass rates form one
     family, those of groups and scores another. Each is adjusted by itself, so that more groups
     change no verdict on the whole.
@@ -51,6 +73,7 @@ def comparisons(series: Mapping[str, Sequence[Observation]]) -> tuple[Comparison
     unadjusted = [
         comparison
         for (one, first), (other, second) in combinations(series.items(), 2)
+        if why_not(first, second) is None
         for comparison in _compared(one, other, _pairs(first, second))
     ]
     families = (

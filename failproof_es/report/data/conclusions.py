@@ -89,7 +89,7 @@ def verdict(
     if pooled is not None:
         remarks.append(("plain", pooled))
     tones = {tone for tone, _ in (*bad, *met, *remarks)}
-    results = list(result_sentences(series, comparisons))
+    results = list(result_sentences(series, comparisons, compared))
     if not results and not any(run.by_people or run.status == "failed" for run in runs):
         results = ["Nothing was scored."]
         tones.add("doubt")
@@ -184,11 +184,8 @@ def _unfinished_runs(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
 
 def _runs_chosen_by_result(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
     for run in runs:
-        branch = run.branched_from
-        if branch is not None and branch.again == "failed":
-            yield "doubt", f"Run {run.run_number} {branch.says}."
-        elif branch is not None and branch.chosen_by_result is not None:
-            yield "doubt", f"Run {run.run_number} measures no rate: {branch.chosen_by_result}."
+        if (reason := run.chosen_by_result) is not None:
+            yield "doubt", f"{reason[:1].upper()}{reason[1:]}."
 
 
 def _reviews_by_people(runs: Iterable[RunDocument]) -> Iterator[TonedSentence]:

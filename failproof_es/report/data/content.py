@@ -238,6 +238,8 @@ class SeriesPairing:
     other: str
     pairs: int
     unpaired: tuple[Unpaired, ...]
+    incomparable: str | None
+    """Why a difference of the two says nothing, so that there is no comparison of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Literal
 from failproof_es.catalogue.wording import points
 from failproof_es.report.data.analysis import pass_rate_of
 from failproof_es.report.data.comparison import OVERALL
-from failproof_es.report.data.content import Comparison
+from failproof_es.report.data.content import Comparison, SeriesPairing
 from failproof_es.report.data.observations import Observation
 from failproof_es.support.percentages import percent, percent_range
 from failproof_es.support.statistics import CONFIDENCE, Rate
@@ -22,13 +22,17 @@ NamedRate = tuple[str, Rate]
 
 
 def result_sentences(
-    series: Mapping[str, Sequence[Observation]], comparisons: Sequence[Comparison]
+    series: Mapping[str, Sequence[Observation]],
+    comparisons: Sequence[Comparison],
+    compared: Sequence[SeriesPairing],
 ) -> Iterator[str]:
     """The sentences of the result; nothing if no evaluation passed or failed.
 
     One series: its rate and the interval. Several: their counts, the best first, and how much
-    better the first is than the second. Two runs of the same models: that for each model.
+    better the first is than the second, or that nobody can tell. Two runs of the same models: that
+    for each model.
     """
+    untold = [{of.one, of.other} for of in compared if of.incomparable is not None]
     overall = [comparison for comparison in comparisons if comparison.what == OVERALL]
     for names in _compared_together(series):
         rates = [(name, pass_rate_of(series[name])) for name in names]
@@ -36,7 +40,7 @@ def result_sentences(
         if len(scored) == 1:
             yield f"{_describe_single(*scored[0])}."
         elif scored:
-            yield f"{_describe_several(_best_first(scored, overall), overall)}."
+            yield f"{_describe_several(_best_first(scored, overall), overall, untold)}."
 
 
 def _compared_together(series: Mapping[str, Sequence[Observation]]) -> list[list[str]]:
@@ -70,7 +74,9 @@ def _best_first(scored: Sequence[NamedRate], overall: Sequence[Comparison]) -> l
     return sorted(scored, key=lambda named: -(named[1].value or 0.0))
 
 
-def _describe_several(scored: Sequence[NamedRate], overall: Sequence[Comparison]) -> str:
+def _describe_several(
+    scored: Sequence[NamedRate], overall: Sequence[Comparison], untold: Sequence[set[str]]
+) -> str:
     (first, rate), *others = scored[:_NAMED_SERIES]
     counts = [f"{first} passed {rate.passed:,} of {rate.total:,}"]
     counts += (f"{name} {other.passed:,} of {other.total:,}" for name, other in others)
@@ -82,7 +88,8 @@ def _describe_several(scored: Sequence[NamedRate], overall: Sequence[Comparison]
             between = "" if len(scored) == 2 else f"{first} against {second}, "
             difference = _describe_difference(comparison, 1 if comparison.one == first else -1)
             return f"{', '.join(counts)}: {between}{difference}"
-    return ", ".join(counts)
+    better = ": which is better cannot be told" if {first, second} in untold else ""
+    return ", ".join(counts) + better
 
 
 def _describe_difference(comparison: Comparison, sign: Literal[1, -1]) -> str:

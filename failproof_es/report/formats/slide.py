@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from markupsafe import escape
@@ -24,6 +25,7 @@ _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 _LONGEST_NAME = 30
 _LONGEST_TITLE = 70
 _LONGEST_NOTE = 110
+_MOST_LINES = 5
 _LETTER, _SMALL = 9.0, 6.3
 """Widths of letters of 16 and of 13 pixels, on the wide side."""
 _MARGIN, _HEAD, _ROW, _NOTE = 24, 96, 56, 20
@@ -69,7 +71,7 @@ def _svg(slide: Slide) -> str:
     widest = max((len(_counts(rate)) for _, rates in slide.rows for rate in rates), default=0)
     widths = [int(max(_LETTER * len(head), _SMALL * widest)) + _MARGIN for head in heads]
     title = shortened_inside(one_line(slide.title), _LONGEST_TITLE)
-    notes = [shortened_inside(one_line(note), _LONGEST_NOTE) for note in slide.notes]
+    notes = [line for note in slide.notes for line in _note_lines(note)]
     texts = (1.5 * _LETTER * len(title), *(_SMALL * len(note) for note in notes))
     missing = max(0, int(max(texts)) - first - sum(widths))
     widths = [width + missing // max(len(widths), 1) for width in widths]
@@ -114,6 +116,12 @@ def _row(
             yield _text(centre, top + 25, percent(rate.value), colour=ink, middle=True, bold=True)
             yield _text(centre, top + 44, _counts(rate), size=13, colour=ink, middle=True)
         left += width
+
+
+def _note_lines(note: str) -> list[str]:
+    """The lines of a note; of more than `_MOST_LINES` the middle is left out."""
+    whole = shortened_inside(one_line(note), _LONGEST_NOTE * _MOST_LINES)
+    return textwrap.wrap(whole, _LONGEST_NOTE)
 
 
 def _label(name: str) -> str:

@@ -60,7 +60,12 @@ def comparison(report: Report) -> Iterator[Block]:
     """
     if len(report.series) < 2:
         return
-    if not report.comparisons:
+    untold = [of for of in report.pairings if of.incomparable is not None]
+    for pairing in untold:
+        yield Paragraph(
+            f"{pairing.one} and {pairing.other} cannot be compared: {pairing.incomparable}."
+        )
+    if not report.comparisons and not untold:
         yield Paragraph("No case was scored for two models or runs, so nothing is compared.")
     pairs: dict[tuple[str, str], list[Comparison]] = {}
     for comparison in report.comparisons:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from failproof_es.catalogue.wording import moment
-from failproof_es.events.base import ENDED
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.report.data.content import GroupRate, Report
 from failproof_es.report.page.tables import INTERVAL
@@ -110,19 +109,14 @@ def _require_known(
 
 
 def _notes(report: Report) -> Iterator[str]:
-    """The content of the cells, the runs behind it, and whether these have ended and are sound."""
+    """The content of the cells, the report's verdict with its remarks, and the runs behind it."""
+    yield report.verdict.sentence
+    yield from report.verdict.remarks
     yield f"Passed, of the evaluations that were scored, and the {INTERVAL.heading}: {_METHOD}"
     yield f"As the log stood on {moment(report.made_at)}: {report.title}."
-    if report.pooled is not None:
-        yield report.pooled
     unscored = sum(group.unscored for group in report.groups if group.dimension == "overall")
     if unscored:
         yield f"{plural(unscored, 'evaluation')} without a score: in no rate."
-    for provenance in report.asked:
-        if provenance.integrity is False:
-            yield f"The record of run {provenance.run.run_number} is damaged: do not trust this."
-        if provenance.run.status not in ENDED:
-            yield f"Run {provenance.run.run_number} has not ended."
 
 
 def _dimensions(report: Report) -> list[str]:

@@ -125,6 +125,12 @@ def test_cases_that_failed_are_asked_by_a_changed_configuration_and_no_gate_judg
     compared = invoke(store.url, "diff", 1, 2, cwd=folder).stdout
     unasked = compared.index("not asked again")
     assert unasked < compared.index("passed in one run alone") and "--reuse 1`" in compared
+    untold = json.loads(invoke(store.url, "diff", 1, 2, "--json", cwd=folder).stdout)
+    assert untold["incomparable"] == reason
+    report = invoke(store.url, "report", 1, 2, "--format", "json", "-o", "-", cwd=folder)
+    document = json.loads(report.stdout)
+    assert document["comparisons"] == [], "what failed by chance is no measure of the second run"
+    assert document["verdict"]["sentence"].endswith("which is better cannot be told.")
     again = invoke(store.url, "resume", 2, "--again", "failed", "--quiet", cwd=folder)
     assert "chosen by their scores" in again.stdout or again.exit_code == 2, again.output
     none = invoke(store.url, "validate", "run.yaml", "--only", "unscored:2", cwd=folder)

@@ -181,7 +181,6 @@ def require_shown(store: Store, folder: Path, position: int) -> None:
     recorded = {"run_id": first["run_id"], "position": position, **nothing_else}
     assert second["branched_from"] == {
         **recorded, "says": "branched from run 1", "run_number": 1, "asked_again": [],
-        "chosen_by_result": None,
     }  # fmt: skip
     assert first["branched_from"] is None
     counts, before = second["counts"], first["counts"]

@@ -142,7 +142,7 @@ def require_reasons(store: Store, folder: Path, done: Result) -> None:
     assert branch == {
         "run_id": shown(store, folder, 1)["run_id"], "run_number": 1, "position": last,
         "says": "asks again what had no score in run 1", "again": "abandoned", "settings": {},
-        "reuse": False, "chosen_by_result": None,
+        "reuse": False,
     }  # fmt: skip
     assert [each["case"] for each in asked_again] == ["case-00000", "case-00001", "case-00002"]
     assert asked_again[0]["ended_as"] == "server_error"

@@ -59,6 +59,7 @@ def document(name: str = "r", **more: Any) -> RunDocument:
         "planned_cases": 40,
         "selection": None,
         "branched_from": None,
+        "chosen_by_result": None,
         "imported": None,
         "remarks": (),
         "times_apart": None,
@@ -118,5 +119,4 @@ def branched(name: str) -> BranchedFrom:
         asked_again=(
             AskedAgain(suite=name, case=name, model=name, repetition=1, ended_as=name, reason=name),
         ),
-        chosen_by_result=None,
     )

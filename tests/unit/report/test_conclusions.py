@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from failproof_es.core.pairing import Question
+from failproof_es.core.selection import ChosenByResult, why_incomparable
 from failproof_es.engine.related_runs.attempts import Attempts
 from failproof_es.events import ModelSnapshot
 from failproof_es.reading.people_figures import PeopleFigure
-from failproof_es.report.data.comparison import comparisons, pairings
+from failproof_es.report.data.comparison import chosen_unlike, comparisons, pairings
 from failproof_es.report.data.conclusions import limitations, verdict
 from failproof_es.report.data.content import Cost, GateRow, Provenance, Verdict
 from failproof_es.report.data.observations import Observation
@@ -22,6 +23,7 @@ from tests.unit.report.test_page import asked, empty_report, other
 JUDGES = (ModelSnapshot(key="j", provider="mock", model="j"),)
 FORTY = [observed(f"c{n}", n > 0) for n in range(40)]
 MET = GateRow(1, "min_accuracy", 0.9, 0.975, True, of=40)
+CHOSEN = ChosenByResult("run 2 chose its cases by their scores (failed:1)", "failed:1")
 MISSED = GateRow(1, "no_failures_at", ["S0", "S1"], 3, False, of=31)
 
 
@@ -55,6 +57,41 @@ def test_without_gates_the_rate_is_said_with_its_counts_and_interval() -> None:
     assert found.tone == "plain"
     assert found.sentence == ("m passed 39 of 40 (97.5 %, 95 % interval 87.1 % to 99.9 %).")
     assert found.remarks == (), "what the sentence says is not said again"
+
+
+def test_of_two_runs_that_results_chose_apart_nobody_says_which_is_better() -> None:
+    series = {
+        f"m (run {number})": [
+            replace(observed(f"c{n}", passed), run_number=number) for n in range(40)
+        ]
+        for number, passed in ((1, False), (2, True))
+    }
+    apart = chosen_unlike({1: None, 2: CHOSEN})
+    compared = pairings(series, apart)
+    assert [of.incomparable for of in compared] == [CHOSEN.reason]
+    assert comparisons(series, apart) == ()
+    asked_again = run(2, chosen_by_result=CHOSEN.reason)
+    found = verdict([run(1), asked_again], [], series, compared, ())
+    assert found.sentence.endswith("m (run 1) 0 of 40: which is better cannot be told.")
+    assert (found.tone, found.remarks) == ("doubt", (f"R{CHOSEN.reason[1:]}.",))
+    assert comparisons(series, chosen_unlike({1: CHOSEN, 2: CHOSEN})), "chosen alike"
+
+
+@every(
+    ("one", "other", "comparable"),
+    [
+        (None, None, True),
+        (CHOSEN, CHOSEN, True),
+        (CHOSEN, None, False),
+        (None, CHOSEN, False),
+        (CHOSEN, ChosenByResult("chosen", "failed:2"), False),
+        (ChosenByResult("again", None), ChosenByResult("again", None), False),
+    ],
+)
+def test_runs_are_comparable_if_the_same_results_chose_the_cases_of_both(
+    one: ChosenByResult | None, other: ChosenByResult | None, comparable: bool
+) -> None:
+    assert (why_incomparable(one, other) is None) is comparable
 
 
 @every(

@@ -9,13 +9,12 @@ from xml.etree import ElementTree
 import pytest
 
 from failproof_es.problems import InvalidInput
-from failproof_es.report.data.content import Funnel, GroupRate, Report
+from failproof_es.report.data.content import Funnel, GroupRate, Report, Verdict
 from failproof_es.report.formats.slide import slide_piece
 from failproof_es.report.page.slide import MOST_COLUMNS, MOST_ROWS, Slide, build_slide
 from failproof_es.support.statistics import rate
 from tests.harmless_html import hostile
-from tests.unit.report.documents import DAMAGED
-from tests.unit.report.test_page import asked, empty_report
+from tests.unit.report.test_page import empty_report
 
 
 def report_of(models: Sequence[str], categories: Sequence[str]) -> Report:
@@ -68,7 +67,7 @@ def test_severities_and_a_category_are_left_out_by_choice_and_the_slide_says_so(
     assert names_of(slide) == (("a",), ("all cases, also those left out", "x", "z"))
     assert slide.rows[0][1] == (rate([True, True, False]),)
     assert names_of(build_slide(report, ["severity"]))[1][0] == "all cases"
-    assert "cases of one family, count together" in slide.notes[0]
+    assert any("cases of one family, count together" in note for note in slide.notes)
     assert slide.title == "nothing: pass rates by category"
     assert slide.notes[-1] == "Left out by choice: severity, y."
     assert names_of(build_slide(report, ["severity S0"]))[1][1] == "severity S1"
@@ -87,23 +86,22 @@ def test_a_slide_has_bounds_and_says_what_it_leaves_out() -> None:
     assert slide.notes[-1] == "2 rows left out; 1 column left out."
 
 
-def test_a_slide_of_a_run_that_goes_on_or_is_damaged_says_so() -> None:
+def test_a_slide_begins_with_the_verdict_and_its_remarks_and_no_note_is_cut() -> None:
+    remark = "Run 2 chose its cases by their scores (failed:1), so its rates are no measurement."
+    said = Verdict("doubt", "a passed 2 of 3, b 1 of 3: which is better cannot be told.", (remark,))
+    slide = build_slide(replace(report_of("ab", "xy"), verdict=said))
+    assert slide.notes[:2] == (said.sentence, remark)
+    tree = ElementTree.fromstring(slide_piece(slide, "svg"))
+    assert " ".join(slide.notes) in " ".join(element.text or "" for element in tree.iter())
+
+
+def test_what_was_not_scored_has_no_rate() -> None:
     report = report_of("ab", "xy")
-    runs = (asked("r", run_number=2, status="running"), asked("r", validation=DAMAGED))
-    assert build_slide(replace(report, asked=runs)).notes[2:] == (
-        "Run 2 has not ended.",
-        "The record of run 1 is damaged: do not trust this.",
-    )
-
-
-def test_what_was_not_scored_has_no_rate_and_runs_counted_together_are_named() -> None:
-    report = replace(report_of("ab", "xy"), pooled="Counted together: runs 1, 2.")
     overall, *rest = report.groups[:-1]
     slide = build_slide(replace(report, groups=(replace(overall, unscored=2), *rest)))
-    assert slide.notes[2:-1] == (
-        "Counted together: runs 1, 2.", "2 evaluations without a score: in no rate.",
+    assert slide.notes[-2:] == (
+        "2 evaluations without a score: in no rate.", "–: nothing was scored.",
     )  # fmt: skip
-    assert slide.notes[-1] == "–: nothing was scored."
     assert slide.rows[2][1] == (rate([True, True, False]), None)
     shown = slide_piece(slide, "md").decode()
     assert "| y | 66.7 %, 2 of 3 (11.8 % to 98.3 %) | – |" in shown
