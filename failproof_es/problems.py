@@ -6,7 +6,7 @@ batch in a `Problems` and raises `InvalidInput` once, at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -134,9 +134,9 @@ class Problems:
         return iter(self.problems)
 
     def raise_errors(self) -> None:
-        """Raise `InvalidInput` with every error found, if there is any."""
+        """Raise `InvalidInput` with every error and warning found, if there is an error."""
         if errors := self.errors:
-            raise InvalidInput(errors)
+            raise InvalidInput(errors, self.warnings)
 
 
 def text_list_problem(value: object, field: str, example: str) -> Problem | None:
@@ -226,11 +226,12 @@ def schema_code(kind: str) -> str:
 class InvalidInput(Exception):
     """The error for unusable usage, configuration or case files (exit code 2).
 
-    It has all `problems`. Nothing was sent.
+    It has all `problems`, and the `warnings` found beside them. Nothing was sent.
     """
 
-    def __init__(self, problems: list[Problem]) -> None:
+    def __init__(self, problems: list[Problem], warnings: Sequence[Problem] = ()) -> None:
         self.problems = problems
+        self.warnings = tuple(warnings)
         super().__init__("\n".join(str(problem) for problem in problems))
 
     @classmethod

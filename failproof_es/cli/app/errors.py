@@ -209,6 +209,8 @@ def _say_problems(error: InvalidInput) -> None:
         say(f"error: {len(problems)} problems, nothing was sent:")
         for line in _merge_lines(problems):
             say(f"  {line}")
+    for warning in dict.fromkeys(error.warnings):
+        say(_text(warning.describe()))
     for note in getattr(error, "__notes__", ()):
         say(_text(note))
 

@@ -78,16 +78,18 @@ async def check(
     """
     has_class = any(model.class_ for _, model in models_of(loaded.configuration))
     counts_reuse = not has_class or (run_classes and not offline)
+    warnings: list[Problem] = []
     gates = asyncio.to_thread(require_gates, store, loaded.configuration)
     cases = asyncio.to_thread(
-        _read_and_check_cases, loaded, store, targets, take, counts_reuse=counts_reuse
+        _read_and_check_cases, loaded, store, targets, take, warnings, counts_reuse=counts_reuse
     )
     try:
         _, (source, reading, estimates, findings, reuse), remarks = await all_of(
             gates, cases, targets.check(offline=offline, run_classes=run_classes)
         )
     except InvalidInput as error:
-        raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
+        problems = [loaded.placed(problem) for problem in error.problems]
+        raise InvalidInput(problems, [*error.warnings, *warnings]) from None
     matrix = () if loaded.matrix is None else (Problem("remark", loaded.matrix, severity="remark"),)
     findings = (*targets.short_key_warnings(), *matrix, *findings)
     prices = _describe_prices(loaded)
@@ -104,17 +106,18 @@ def _describe_prices(loaded: LoadedConfiguration) -> str | None:
 async def all_of(*checks: Awaitable[Any]) -> list[Any]:
     """Run all checks at the same time; return their results in order.
 
-    Raises `InvalidInput` with the errors of all, each once, or the first other error.
+    Raises `InvalidInput` with the errors and warnings of all, each once, or the first other error.
     """
     outcomes = await asyncio.gather(*checks, return_exceptions=True)
-    problems: list[Problem] = []
+    problems, warnings = list[Problem](), list[Problem]()
     for outcome in outcomes:
         if isinstance(outcome, InvalidInput):
             problems.extend(outcome.problems)
+            warnings.extend(outcome.warnings)
         elif isinstance(outcome, BaseException):
             raise outcome
     if problems:
-        raise InvalidInput(list(dict.fromkeys(problems)))
+        raise InvalidInput(list(dict.fromkeys(problems)), warnings)
     return outcomes
 
 
@@ -126,12 +129,19 @@ def require_gates(store: Store, configuration: Configuration) -> None:
 
 
 def _read_and_check_cases(
-    loaded: LoadedConfiguration, store: Store, targets: Targets, take: Take, *, counts_reuse: bool
+    loaded: LoadedConfiguration,
+    store: Store,
+    targets: Targets,
+    take: Take,
+    found: list[Problem],
+    *,
+    counts_reuse: bool,
 ) -> tuple[CaseSource, SourceReading, Estimates, tuple[Problem, ...], Branch | None]:
     """Read every case, and check that its judges and scorers exist.
 
     Returns the source, what was read, the estimates, the warnings, and the branch from the run
-    whose answers are reused (`None` without reuse). Counting reused answers prepares requests,
+    whose answers are reused (`None` without reuse). The warnings of the cases are added to `found`
+    as soon as all are read, as later checks may fail. Counting reused answers prepares requests,
     which runs some users' classes: only with `counts_reuse`.
     """
     source = source_of(loaded, store)
@@ -167,7 +177,8 @@ def _read_and_check_cases(
         try:
             reading = source.read(look)
         except InvalidInput as error:
-            raise InvalidInput([*problems, *error.problems]) from None
+            raise InvalidInput([*problems, *error.problems], error.warnings) from None
+        found += (problem for problem in reading.findings if problem.severity != "error")
         if problems:
             raise InvalidInput(problems)
         reused = looking.end()

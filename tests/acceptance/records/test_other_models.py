@@ -29,12 +29,13 @@ def asking(folder: Path, url: str, model: str, prompt: str = "Say {n}.") -> None
 def test_a_model_that_the_server_does_not_list_is_refused_with_the_nearest_name(
     store: Store, tmp_path: Path, mock_url: str
 ) -> None:
-    asking(tmp_path, mock_url, "mockk")
+    asking(tmp_path, mock_url, "mockk", "Say sk-" + "a1B2" * 8 + " {n}.")
     for command in ("validate", "start"):
         done = invoke(store.url, command, "run.yaml", cwd=tmp_path)
         assert done.exit_code == 2
         said = " ".join(done.stderr.split())
         assert "does not list mockk; it lists: mock, mock-b," in said
+        assert "warning: " in said and "[key-exposed]" in said, "an error hides no warning"
     assert requests(store) == 0
     with store.connect() as connection:
         assert len(list(find(connection, topics=[ValidationFailed.__name__]))) == 1

@@ -92,9 +92,11 @@ def test_all_problems_are_listed_each_with_its_place(capsys: pytest.CaptureFixtu
         Problem("missing-field", "is missing", Path("a.jsonl"), 3, "case_id"),
         Problem("not-json", "is not JSON", Path("b.jsonl"), 9),
     ]
-    assert report(InvalidInput(problems), debug=False) == ExitCode.USAGE
+    warning = Problem("key-exposed", "has a key", Path("a.jsonl"), 4, severity="warning")
+    assert report(InvalidInput(problems, [warning]), debug=False) == ExitCode.USAGE
     shown = capsys.readouterr().err
     assert "2 problems, nothing was sent" in shown
+    assert shown.endswith("\nwarning: a.jsonl:4: has a key [key-exposed]\n")
     assert "a.jsonl:3: case_id: is missing [missing-field]\n" in shown
     assert "b.jsonl:9: is not JSON [not-json]\n" in shown
 

@@ -166,11 +166,11 @@ def _report(problems: Problems, cases: int) -> None:
 
     Raises `InvalidInput` with every error, or if `cases`, the number of cases, is 0.
     """
-    for warning in problems.warnings:
-        say(f"warning: {one_line(warning)}")
     if not cases and not problems.errors:
         problems.error("no-cases", "the files hold no case", remedy="add at least one")
     problems.raise_errors()
+    for warning in problems.warnings:
+        say(one_line(warning.describe()))
 
 
 def _row(case: Case) -> dict[str, Any]:
