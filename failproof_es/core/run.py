@@ -356,8 +356,9 @@ def describe_shortfall(unfinished: int, planned: int, status: str) -> str:
 
 
 def how_branched(reuse: bool) -> str:
-    """The words before the name of the source run; `reuse`: the run reuses its answers."""
-    return "answers reused from" if reuse else "branched from"
+    """The words before the name of the source run; `reuse`: the run reuses its answers to the same
+    requests, which may be none."""
+    return "may reuse answers of" if reuse else "branched from"
 
 
 def describe_branch(branch: Branch, number: int | None = None) -> str:

@@ -126,7 +126,7 @@ class ListedRun:
     who: str | None = None
     repetitions: int = 1
     branch: str | None = None
-    """Results that the run carries over and their run, in words; `None` if there are none."""
+    """Results that the run may carry over and their run, in words; `None` if there are none."""
     imported: str | None = None
     """The tool that recorded an imported run, in words; `None` for any other run."""
     given_name: str | None = None
@@ -202,7 +202,7 @@ def _annotate(run: ListedRun, annotation: RunAnnotated | None) -> ListedRun:
 
 
 def _branches(connection: Connection, page: Sequence[RunTotals | UnreadableRun]) -> dict[UUID, str]:
-    """Results that each branched run of the page carries over, with their run, by run id."""
+    """Results that each branched run of the page may carry over, with their run, by run id."""
     branches = {
         run.run_id: branch
         for run in page

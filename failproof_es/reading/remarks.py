@@ -26,7 +26,7 @@ def remarks_on(run: RecordedRun) -> tuple[str, ...]:
 
 
 def branch_of(run: RecordedRun) -> str | None:
-    """Results that the run carries over and their run, in words; `None` if it is not branched."""
+    """Results that the run may carry over and their run, in words; `None` if it is not branched."""
     branch = run.started.branched_from
     if branch is None:
         return None

@@ -173,23 +173,23 @@ def test_an_answer_is_reused_only_where_the_request_would_be_the_same_to_the_byt
     shown = told(store, folder, "show", 2)
     assert shown["branched_from"]["reuse"] is True
     assert shown["counts"]["requests"] == topics(store, 2)["RequestSent"]
-    assert "answers reused from" in invoke(store.url, "show", 2, cwd=folder).stdout
+    assert "may reuse answers of" in invoke(store.url, "show", 2, cwd=folder).stdout
     assert [each["branch"] for each in told(store, folder, "runs")] == [
-        "answers reused from run 1", None,
+        "may reuse answers of run 1", None,
     ]  # fmt: skip
-    assert "answers reused from run 1" in invoke(store.url, "runs", cwd=folder).stdout
+    assert "may reuse answers of run 1" in invoke(store.url, "runs", cwd=folder).stdout
     compared = invoke(store.url, "diff", 1, 2, cwd=folder).stdout
-    assert "answers reused from run 1, 4 evaluations carried over" in compared
+    assert "may reuse answers of run 1, 4 evaluations carried over" in compared
     assert told(store, folder, "diff", 1, 2)["right"]["carried_over"] == 4
     with failproof_es.open(2, database_url=store.url) as opened:
-        assert "answers reused from run 1" in repr(opened)
-        assert "answers reused from run 1" in opened._repr_html_()
+        assert "may reuse answers of run 1" in repr(opened)
+        assert "may reuse answers of run 1" in opened._repr_html_()
         own = [each for each in opened.results() if each.source_run_id is None]
         sent = sum(each.requests for each in own)
         assert sent == shown["counts"]["requests"] == opened.document.counts.requests
     file = folder / "report.md"
     invoke(store.url, "report", 2, "--format", "md", "-o", file, cwd=folder)
-    assert "answers reused from" in file.read_text()
+    assert "may reuse answers of" in file.read_text()
     assert "4 evaluations happened in run 1 or before it" in file.read_text()
     assert invoke(store.url, "replay", 2, cwd=folder).exit_code == 0
     proven = invoke(store.url, "verify", 2, cwd=folder)

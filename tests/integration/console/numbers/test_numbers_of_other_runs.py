@@ -47,7 +47,7 @@ FINISHED = (
 )
 REMARKS = {
     WHOLE: [],
-    REUSING: [f"answers reused from run {WHOLE}"],
+    REUSING: [f"may reuse answers of run {WHOLE}"],
     AGAIN: [f"asks again what failed in run {WHOLE}, so its pass rate is too high"],
     SAMPLE: [f"5 of {CASES} cases: sample of 5, seed 7"],
     MATRIX: [],
