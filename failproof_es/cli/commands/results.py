@@ -325,9 +325,9 @@ def _when_empty(page: PlanPage, choice: dict[str, Any]) -> str:
         return f"no result failed, and {ended}: `failproof-es results {number} --unscored`"
     if page.choice.choose:
         all_of_run = plural(run.started.planned_evaluations, "evaluation")
-        chosen = " ".join(argument_words({**choice, "after": page.after or None}))
+        options = " ".join(argument_words({**choice, "after": page.after or None}))
         return (
-            f"none of the {all_of_run} of run {number} fits {chosen}: "
+            f"none of the {all_of_run} of run {number} fits {options}: "
             f"`failproof-es results {number}` prints all"
         )
     if page.after:

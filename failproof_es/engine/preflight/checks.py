@@ -133,16 +133,16 @@ def _read_and_check_cases(
     store: Store,
     targets: Targets,
     take: Take,
-    found: list[Problem],
+    case_warnings: list[Problem],
     *,
     counts_reuse: bool,
 ) -> tuple[CaseSource, SourceReading, Estimates, tuple[Problem, ...], Branch | None]:
     """Read every case, and check that its judges and scorers exist.
 
     Returns the source, what was read, the estimates, the warnings, and the branch from the run
-    whose answers are reused (`None` without reuse). The warnings of the cases are added to `found`
-    as soon as all are read, as later checks may fail. Counting reused answers prepares requests,
-    which runs some users' classes: only with `counts_reuse`.
+    whose answers are reused (`None` without reuse). `case_warnings` gets those of
+    the cases once all are read, as later checks may fail. Counting reused answers prepares
+    requests, which runs some users' classes: only with `counts_reuse`.
     """
     source = source_of(loaded, store)
     require_for(source.dialect, f"the dialect `{source.dialect.name}`")
@@ -178,7 +178,7 @@ def _read_and_check_cases(
             reading = source.read(look)
         except InvalidInput as error:
             raise InvalidInput([*problems, *error.problems], error.warnings) from None
-        found += (problem for problem in reading.findings if problem.severity != "error")
+        case_warnings += (problem for problem in reading.findings if problem.severity != "error")
         if problems:
             raise InvalidInput(problems)
         reused = looking.end()
