@@ -11,7 +11,7 @@ from failproof_es.core.unscored import GROUPS, WORDS, UnscoredGroup
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import one_line, shortened
 
-_REASONED = frozenset(GROUPS) - {"cut_off", "withheld", "awaiting_people"}
+_REASONED = frozenset(GROUPS) - {"cut_off", "withheld"}
 """Groups whose words leave out the reason; it is added if the whole group shares it."""
 _LONGEST_REASON = 200
 
@@ -70,11 +70,17 @@ def format_amount(value: object) -> str:
 def describe_unscored(model: ModelTally) -> str:
     """Number of evaluations of a model without a score, by reason, most frequent reason first.
 
-    `9 of 12 evaluations have no score: cut off at max_tokens (8), awaits review by people (1)`
+    Those that wait for people are counted apart, as in `Group.missing`.
+
+    `8 of 12 evaluations have no score: cut off at max_tokens (8); 1 awaits review by people`
     """
     why = []
     reasons: dict[UnscoredGroup, Counter[str]] = {}
+    awaiting = 0
     for key, count in model.unscored.items():
+        if key.group == "awaiting_people":
+            awaiting += count
+            continue
         reasons.setdefault(key.group, Counter())[key.reason or key.kind] += count
     for group in sorted(reasons, key=lambda group: (-reasons[group].total(), GROUPS.index(group))):
         words, counts = WORDS[group], reasons[group]
@@ -82,6 +88,8 @@ def describe_unscored(model: ModelTally) -> str:
             words += f": {shortened(next(iter(counts)), _LONGEST_REASON)}"
         why.append(f"{words} ({counts.total():,})")
     of = plural(model.finished, "evaluation")
-    have = "has" if (total := model.unscored.total()) == 1 else "have"
-    nothing = "" if model.scored else "; nothing was scored"
-    return f"{total:,} of {of} {have} no score: {', '.join(why)}{nothing}"
+    total = model.unscored.total() - awaiting
+    text = f"{total:,} of {of} {'has' if total == 1 else 'have'} no score: {', '.join(why)}"
+    if awaiting:
+        text += f"; {plural(awaiting, 'awaits review by people', 'await review by people')}"
+    return text if model.scored else f"{text}; nothing was scored"

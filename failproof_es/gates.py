@@ -302,7 +302,7 @@ def _judge_unscored(limits: Gates, model: str, tally: ModelTally, before: int) -
     nothing = unscored > 0 and not tally.scored and limit < 1 and limits.by != "people"
     gate |= {"measured": share, "met": share <= limit and not nothing}
     why = []
-    if tally.unscored:
+    if tally.everything.missing:
         why.append(describe_unscored(tally))
     if before:
         have = plural(before, "evaluation has a score", "evaluations have a score")

@@ -584,6 +584,13 @@ def test_why_evaluations_have_no_score_is_said_by_group_where_there_are_many_rea
     assert "cut off at max_tokens (3); nothing was scored" in gate["why"]
 
 
+def test_a_gate_and_its_text_count_the_same_evaluations_without_a_score() -> None:
+    gate = only(judge_gates(Gates(), tally(*[answered("truncated")] * 10, *[unscored()] * 16)))
+    assert gate["measured"] == 10 / 26
+    assert "10 of 26 evaluations have no score: cut off at max_tokens (10); " in gate["why"]
+    assert "16 await review by people; nothing was scored" in gate["why"]
+
+
 # -- what was asked again because of how it had ended ------------------------------------------
 
 RATES: dict[str, Any] = {
