@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from failproof_es.configuration.choices import PROMPT, PromptTemplate
 from failproof_es.core.case import Turn
 from failproof_es.core.history_errors import ImpossibleHistory
+from failproof_es.events import RunStarted
 
 RECORDED_AS = "prompt_template"
 """The name under which a run records the template among a model's parameters; never sent."""
@@ -47,6 +48,15 @@ def recorded_template(parameters: Mapping[str, Any]) -> PromptTemplate | None:
         return PromptTemplate.model_validate(parameters[RECORDED_AS])
     except ValidationError:
         raise ImpossibleHistory("the prompt template of a model is malformed") from None
+
+
+def templates_of(started: RunStarted) -> dict[str, PromptTemplate]:
+    """The prompt template of each model of the run that has one, by the model's key.
+
+    Raises like `recorded_template`.
+    """
+    recorded = {model.key: recorded_template(model.parameters) for model in started.models}
+    return {key: template for key, template in recorded.items() if template is not None}
 
 
 def text_as_sent(parameters: Mapping[str, Any], messages: Sequence[Turn]) -> str:

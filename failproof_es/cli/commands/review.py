@@ -33,6 +33,7 @@ from failproof_es.cli.reviewing.exported_sheet import (
 from failproof_es.cli.reviewing.screen import ReviewQuit, ask, show
 from failproof_es.cli.reviewing.sheet import opinions, read_sheet, sheet
 from failproof_es.cli.usage import WrongUsage
+from failproof_es.configuration.prompt_template import templates_of
 from failproof_es.dialects.kit.judging import checklist
 from failproof_es.engine.history import read_evaluations
 from failproof_es.engine.identity import current_user
@@ -133,7 +134,7 @@ def run_(run: str, reviewer: str, only: Choice, again: bool, unblind: bool, **op
     """
     with session().open_store() as store, store.lend() as connection:
         recorded = read_run(connection, run)
-        dialect = require_dialect(recorded.started)
+        dialect, templates = require_dialect(recorded.started), templates_of(recorded.started)
         unreviewed_by = None if again else reviewer
         chosen = chosen_evaluations(
             connection, recorded, only, options, unreviewed_by=unreviewed_by
@@ -149,7 +150,7 @@ def run_(run: str, reviewer: str, only: Choice, again: bool, unblind: bool, **op
                     recorded_now = read_evaluations(connection, [key])
                     evaluation = next(finished_evaluations(connection, recorded_now))
                     place = f"{number} of {len(keys)}"
-                    show(evaluation, dialect, place, unblind=unblind)
+                    show(evaluation, dialect, place, templates=templates, unblind=unblind)
                     if opinion := ask(checklist(evaluation.recorded.case.expectation)):
                         if not done:
                             stack.enter_context(_keeping_up(store))
@@ -205,7 +206,10 @@ def export(
             own = ""
             say("this database user may only read: the sheet has no id, and is imported as if "
                 "it had been written by hand")  # fmt: skip
-        rows = sheet(evaluations, dialect, reviewer, unblind=unblind, sheet_id=own)
+        rows = sheet(
+            evaluations, dialect, reviewer,
+            templates=templates_of(recorded.started), unblind=unblind, sheet_id=own,
+        )  # fmt: skip
         write_recorded(store, [recorded.run_id], "review_sheet", file, rows)
     by = "" if reviewer == current_user() else f" --reviewer {shlex.quote(reviewer)}"
     command = f"failproof-es review import {recorded.started.run_number} {file}{by}"

@@ -6,7 +6,7 @@ cannot imitate a question of this program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import click
@@ -23,6 +23,7 @@ from failproof_es.cli.reviewing.answers import (
     valid,
     word,
 )
+from failproof_es.configuration.choices import PromptTemplate
 from failproof_es.core.evaluation import Evaluation
 from failproof_es.core.severity import severity_of
 from failproof_es.dialects.kit.judging import Item
@@ -47,10 +48,17 @@ class ReviewQuit(Exception):
     """The reviewer answered `quit`, to continue later."""
 
 
-def show(evaluation: ReviewedEvaluation, dialect: Dialect, place: str, *, unblind: bool) -> None:
+def show(
+    evaluation: ReviewedEvaluation,
+    dialect: Dialect,
+    place: str,
+    *,
+    templates: Mapping[str, PromptTemplate],
+    unblind: bool,
+) -> None:
     """Print the case, the conversation and, only if `unblind`, the engine's verdict.
 
-    `place` is a text such as `3 of 20`.
+    `place` is a text such as `3 of 20`, `templates` has the models' prompt templates by key.
     """
     case, key = evaluation.recorded.case, evaluation.recorded.key
     severity = severity_of(case)
@@ -65,7 +73,7 @@ def show(evaluation: ReviewedEvaluation, dialect: Dialect, place: str, *, unblin
     heading = case.case_id if title is None else f"{case.case_id}: {title}"
     click.echo(f"\n== {place} == {one_line(heading)}")
     click.echo(one_line(", ".join(about)))
-    for spoken in conversation(dialect, case, evaluation.state):
+    for spoken in conversation(dialect, case, evaluation.state, templates.get(key.model_key)):
         click.echo(f"\n{turn_text(spoken)}")
     if not evaluation.state.replies:
         click.echo("\n(the model gave no answer)")

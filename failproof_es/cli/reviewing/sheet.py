@@ -27,9 +27,10 @@ from failproof_es.cli.reviewing.answers import (
     valid,
 )
 from failproof_es.cli.reviewing.screen import engine_said, turn_text
+from failproof_es.configuration.choices import PromptTemplate
 from failproof_es.dialects.kit.judging import Item, checklist
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.reviews.conversation import conversation
+from failproof_es.engine.reviews.conversation import ConversationTurn, conversation
 from failproof_es.engine.reviews.people import ReviewedEvaluation, ReviewInput
 from failproof_es.events import Reviewed, ReviewedItem
 from failproof_es.events.line import describe_verdict
@@ -64,24 +65,27 @@ def sheet(
     dialect: Dialect,
     reviewer: str,
     *,
+    templates: Mapping[str, PromptTemplate],
     unblind: bool,
     sheet_id: str = "",
 ) -> Iterator[bytes]:
     """The bytes of a sheet, row by row, with this reviewer's last verdicts filled in.
 
-    `unblind` adds the column with the engine's verdicts. `sheet_id` is the id of the export, empty
-    if it is not on record.
+    `templates` has the models' prompt templates by key. `unblind` adds the column with the engine's
+    verdicts. `sheet_id` is the id of the export, empty if it is not on record.
     """
     columns = (*COLUMNS, *([ENGINE] if unblind else []))
     yield b"\xef\xbb\xbf" + _row(columns)  # without the byte order mark, spreadsheets read Latin-1
     for evaluation in evaluations:
-        for cells in _rows(evaluation, dialect, evaluation.latest().get(reviewer)):
+        template = templates.get(evaluation.recorded.key.model_key)
+        spoken = conversation(dialect, evaluation.recorded.case, evaluation.state, template)
+        for cells in _rows(evaluation, spoken, evaluation.latest().get(reviewer)):
             cells[SHEET] = sheet_id
             yield _row([escaped(str(cells.get(column, ""))) for column in columns])
 
 
 def _rows(
-    evaluation: ReviewedEvaluation, dialect: Dialect, review: Reviewed | None
+    evaluation: ReviewedEvaluation, spoken: Sequence[ConversationTurn], review: Reviewed | None
 ) -> Iterator[dict[str, Any]]:
     case, key = evaluation.recorded.case, evaluation.recorded.key
     about = {
@@ -91,7 +95,6 @@ def _rows(
         "model": one_line(key.model_key),
         "repetition": key.repetition,
     }
-    spoken = conversation(dialect, case, evaluation.state)
     turns = "\n\n".join(map(turn_text, spoken))
     overall = {
         "item": OVERALL,

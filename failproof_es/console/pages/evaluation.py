@@ -122,7 +122,7 @@ def read_evaluation(request: PageRequest[ChosenResults]) -> EvaluationPage:
     run = request.reader.run(key.run_id)
     [recorded] = read_evaluations(connection, [key], up_to=up_to)
     [outcome] = request.reader.outcomes(run, [key])
-    spoken, problem = read_conversation(recorded)
+    spoken, problem = read_conversation(recorded, run.started)
     quotes = [quote for v in outcome.judges for quote in quotes_in(v.judge, v.verdict)]
     turns, quoted = shown_turns(key.evaluation_id, spoken, quotes)
     reviews = read_reviews(connection, [key.evaluation_id], up_to=up_to).get(key.evaluation_id, [])
@@ -266,7 +266,8 @@ def read_part(request: PageRequest[Query]) -> Attachment:
     body: bytes | None = None
     if part == "case" or part.startswith("turn-"):
         [recorded] = read_evaluations(request.connection, [key], up_to=request.as_of.events_up_to)
-        turns = enumerate(read_conversation(recorded)[0], 1)
+        started = request.reader.run(key.run_id).started
+        turns = enumerate(read_conversation(recorded, started)[0], 1)
         texts = {f"turn-{number}": turn.text for number, turn in turns}
         texts["case"] = dumped(recorded.case.document)
         body = _encoded(texts.get(part))

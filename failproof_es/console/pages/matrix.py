@@ -250,8 +250,9 @@ def _show_evaluation(
             remedy=f"open it at /evaluations/{evaluation_id}",
         )
     [recorded] = read_evaluations(request.connection, [key], up_to=request.as_of.events_up_to)
-    [outcome] = request.reader.outcomes(request.reader.run(run_id), [key])
-    spoken, problem = read_conversation(recorded)
+    run = request.reader.run(run_id)
+    [outcome] = request.reader.outcomes(run, [key])
+    spoken, problem = read_conversation(recorded, run.started)
     previous, following = _find_neighbours(evaluation_id, rows)
     return ShownEvaluation.copy_of(
         key,

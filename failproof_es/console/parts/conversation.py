@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
+from failproof_es.configuration.prompt_template import templates_of
 from failproof_es.console.links import to
 from failproof_es.console.texts import (
     Quotation,
@@ -16,7 +17,7 @@ from failproof_es.core.transcript import text_or_refusal
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.history import UNREADABLE, RecordedEvaluation
 from failproof_es.engine.reviews.conversation import ConversationTurn, conversation, numbered
-from failproof_es.events import AnswerImported, ResponseReceived
+from failproof_es.events import AnswerImported, ResponseReceived, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.support.document import Document
 from failproof_es.support.untrusted_text import shortened
@@ -36,11 +37,17 @@ class TurnShown(Document):
     text: TextShown
 
 
-def read_conversation(recorded: RecordedEvaluation) -> tuple[list[ConversationTurn], str | None]:
-    """The conversation; where the dialect fails, the case's turns and the replies, and why."""
+def read_conversation(
+    recorded: RecordedEvaluation, started: RunStarted
+) -> tuple[list[ConversationTurn], str | None]:
+    """The conversation; where the dialect fails, the case's turns and the replies, and why.
+
+    `started` is the event of its run.
+    """
     try:
-        state = recorded.state()
-        turns = conversation(dialect_named(recorded.case.dialect), recorded.case, state)
+        template = templates_of(started).get(recorded.key.model_key)
+        dialect = dialect_named(recorded.case.dialect)
+        turns = conversation(dialect, recorded.case, recorded.state(), template)
         return [part for turn in turns for part in turn.parts], None
     except InvalidInput as error:
         why = error.problems[0].message

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from failproof_es.configuration.choices import PromptTemplate
+from failproof_es.configuration.prompt_template import apply_template
 from failproof_es.core import speakers
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Evaluation, ModelReply, Transcript
@@ -59,9 +61,15 @@ class ConversationTurn:
         return (own, *notes) if self.text or not self.notes else tuple(notes)
 
 
-def conversation(dialect: Dialect, case: Case, state: Evaluation) -> list[ConversationTurn]:
+def conversation(
+    dialect: Dialect, case: Case, state: Evaluation, template: PromptTemplate | None = None
+) -> list[ConversationTurn]:
     """The turns of an evaluation: all those sent to the model, system messages included, and its
-    last answer. If the model never answered the last question, the question is the last turn."""
+    last answer. If the model never answered the last question, the question is the last turn.
+
+    `template` is the model's prompt template. A system text of it alone has no number: judges count
+    the case's turns.
+    """
     replies = state.replies
     unanswered = dialect.messages(case, Transcript(replies))
     sent = unanswered or dialect.messages(case, Transcript(replies[:-1])) or case.turns
@@ -74,7 +82,23 @@ def conversation(dialect: Dialect, case: Case, state: Evaluation) -> list[Conver
     if unanswered is None and replies:
         last = replies[-1]
         spoken.append(ConversationTurn("assistant", last.text, last, notes=tuple(_notes(last))))
-    return numbered(spoken)
+    return _within(template, sent, numbered(spoken))
+
+
+def _within(
+    template: PromptTemplate | None, sent: Sequence[Turn], turns: Sequence[ConversationTurn]
+) -> list[ConversationTurn]:
+    """The turns, of which `sent` are the first, with the template around those."""
+    texts = apply_template(template, sent)
+    added = len(texts) - len(sent)
+    return [
+        *(ConversationTurn(turn.role, turn.content) for turn in texts[:added]),
+        *(
+            replace(turn, text=text.content)
+            for turn, text in zip(turns, texts[added:], strict=False)
+        ),
+        *turns[len(sent) :],
+    ]
 
 
 def numbered(turns: Sequence[ConversationTurn]) -> list[ConversationTurn]:

@@ -103,7 +103,9 @@ def test_a_file_that_shows_the_engines_verdict_is_told_apart() -> None:
 
 def test_every_row_names_its_sheet_and_the_verdicts_that_it_takes() -> None:
     evaluation = ReviewedEvaluation(RecordedEvaluation(KEY, CASE, ()), SCORED, [])
-    pieces = written_sheet([evaluation], RedTeam(), "jane", unblind=False, sheet_id="sheet-1")
+    pieces = written_sheet(
+        [evaluation], RedTeam(), "jane", templates={}, unblind=False, sheet_id="sheet-1"
+    )
     content = b"".join(pieces)
     rows = read_sheet(FILE, content, Problems()).rows[KEY.evaluation_id]
     assert [(row["item"], row["choices"], row["sheet"]) for row in rows] == [
