@@ -76,7 +76,9 @@ def test_what_was_said_comes_back_from_a_spreadsheet_to_the_letter(
     )
     recorded = RecordedEvaluation(KEY, CASE, ())
     evaluation = ReviewedEvaluation(recorded, state, [review("jane", opinion)])
-    content = b"".join(written_sheet([evaluation], RedTeam(), "jane", unblind=unblind))
+    content = b"".join(
+        written_sheet([evaluation], RedTeam(), "jane", templates={}, unblind=unblind)
+    )
     problems = Problems()
     read_back = read_sheet(FILE, content, problems)
     known = {KEY.evaluation_id: [item.key for item in checklist(CASE.expectation)]}
