@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from failproof_es.cli.progress.model_progress import ModelProgressState, RateLimit
+from failproof_es.cli.progress.model_progress import ModelProgressState, Pace, RateLimit
 from failproof_es.cli.progress.state import Phase, ProgressState
 from failproof_es.core.spend import spent_text
 from failproof_es.support.percentages import percent
@@ -14,7 +14,7 @@ LONGEST_NAME = 60
 _LONGEST_ERROR = 160
 
 _ALWAYS = ("passed", "rate/s", "left")
-_IF_ANY = ("abandoned", "awaiting review", "cost")
+_IF_ANY = ("unscored", "awaiting review", "cost", "answers")
 _PHRASES = {"rate/s": "{}/s", "cost": "{}", "limit": "limit {}"}
 """The phrases of figures that do not stand before their names."""
 _PHASES: dict[Phase, str] = {
@@ -90,11 +90,12 @@ def _facts(state: ProgressState, model: ModelProgressState) -> dict[str, str]:
     return {
         "passed": f"{group.passed:,}",
         "refused": f"{group.classes['refusal']:,}",
-        "abandoned": _abandoned(model),
+        "unscored": _unscored(model),
         "lost": f"{group.lost:,}",
         **({"awaiting review": f"{group.awaiting:,}"} if awaits else {}),
         "retries": f"{model.asking.retries:,}",
         "in flight": f"{len(model.in_flight):,}",
+        "answers": _answers(model, pace),
         "rate/s": "-" if pace.per_second is None else f"{pace.per_second:.1f}",
         "cost": "-" if model.cost_usd is None else f"${model.cost_usd:.4f}",
         "left": "-" if pace.seconds_left is None else duration(pace.seconds_left),
@@ -102,11 +103,17 @@ def _facts(state: ProgressState, model: ModelProgressState) -> dict[str, str]:
     }
 
 
-def _abandoned(model: ModelProgressState) -> str:
-    abandoned, finished = model.group.missing, model.group.finished
-    if not abandoned:
+def _answers(model: ModelProgressState, pace: Pace) -> str:
+    """The number of answers, the judges' included, while evaluations end too seldom for a pace."""
+    is_slow = pace.per_second is None and model.finished < model.planned
+    return f"{model.asking.answers:,}" if is_slow else "-"
+
+
+def _unscored(model: ModelProgressState) -> str:
+    unscored, finished = model.group.missing, model.group.finished
+    if not unscored:
         return "0"
-    return f"{abandoned:,} ({percent(abandoned / finished)})"
+    return f"{unscored:,} ({percent(unscored / finished)})"
 
 
 def error_lines(state: ProgressState, limit: int) -> list[str]:

@@ -153,7 +153,7 @@ def test_the_table_at_the_end_show_and_runs_use_one_word_for_each_thing(
         "4 evaluations were abandoned, 2 of them without a usable answer: `failproof-es resume 1"
         in done.stderr
     )
-    assert "mock: 7 of 7, 3 passed, 0 refused, 3 (42.9 %) abandoned, 1 lost" in done.stderr
+    assert "mock: 7 of 7, 3 passed, 0 refused, 3 (42.9 %) unscored, 1 lost" in done.stderr
     monkeypatch.setattr(recorded_times, "APART", timedelta())
     text = invoke(store.url, "show", 1, cwd=tmp_path).stdout
     assert "by its signed time, and was recorded at" in text

@@ -245,10 +245,18 @@ def test_a_server_that_only_judges_stand_on_is_told_of_once_it_complains() -> No
 def test_the_error_rate_is_of_what_is_finished() -> None:
     state = after([started("a", planned=9), *(scored(n, 1) for n in range(3)), abandoned(3)])
     assert row(state).error_rate == 0.25
-    assert plain_line(state).endswith("; 3 passed, 1 (25.0 %) abandoned")
-    every_figure = "3 passed, 0 refused, 1 (25.0 %) abandoned, 0 lost, 0 retries, 0 in flight"
+    assert plain_line(state).endswith("; 3 passed, 1 (25.0 %) unscored")
+    every_figure = "3 passed, 0 refused, 1 (25.0 %) unscored, 0 lost, 0 retries, 0 in flight"
     assert every_figure in plain_line(state, verbose=True)
     assert row(after([started("a", planned=9)])).error_rate is None
+
+
+def test_answers_are_counted_while_evaluations_end_too_seldom_for_a_pace() -> None:
+    state = after([started("a", planned=2), sent(1), answered(1), sent(1), answered(1)])
+    assert plain_line(state).endswith("; 0 passed, 2 answers")
+    for case in (1, 2):
+        state.observe(scored(case, 1))
+    assert plain_line(state).endswith("; 2 passed")
 
 
 def test_what_the_run_is_at_is_said_from_planning_to_its_end() -> None:

@@ -42,7 +42,7 @@ def test_progress_shows_every_number_whole_on_a_terminal_of_any_width(width: int
     said = " ".join(text.split())
     assert "2 of 1,000 (0 %)" in said
     assert "2/1,000 0 %" in said
-    for fact in ("passed", "refused", "abandoned", "lost", "retries", "in flight"):
+    for fact in ("passed", "refused", "unscored", "lost", "retries", "in flight"):
         assert fact in said
     assert "1 (50.0 %)" in said
 
@@ -50,7 +50,7 @@ def test_progress_shows_every_number_whole_on_a_terminal_of_any_width(width: int
 def test_what_matters_fits_into_80_columns_beside_the_bar() -> None:
     heading, names, model = shown(a_run("a"), 80, verbose=False).splitlines()[:3]
     assert heading.startswith("run 3 smoke: 2 of 1,000 (0 %), ")
-    assert names.split() == ["model", "done", "passed", "abandoned", "rate/s", "left"]
+    assert names.split() == ["model", "done", "passed", "unscored", "rate/s", "left"]
     assert model.split()[-6:] == ["%", "1", "1", "(50.0", "%)", "-"] or "1 (50.0 %)" in model
 
 
