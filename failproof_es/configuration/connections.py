@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,10 +14,10 @@ from failproof_es.configuration.locations import Location, dotted
 from failproof_es.configuration.overrides import override
 from failproof_es.configuration.rules import check_rules
 from failproof_es.configuration.schema import Configuration
+from failproof_es.configuration.yaml_tree import FROM_SETTING as _FROM
 from failproof_es.configuration.yaml_tree import YamlTree
 from failproof_es.problems import Problem, Problems
 
-_FROM = Path("--set")
 _OF_A_MODEL = (
     "base_url",
     "api_key_env",

@@ -121,6 +121,8 @@ def _explain_quoting(
         wrong = f"is {_describe_value(detail['input'])}"
         return Explanation("invalid-value", wrong, f"use {context.get('expected')}")
     message = detail["msg"]
+    if detail["type"] == "options-conflict":
+        return Explanation(detail["type"], message, "keep one of them")
     if detail["type"] in ("model_type", "dict_type"):
         message = "must be a mapping of keys and values"
     wrong = f"{_lower_first(message)}; it is {_describe_value(detail['input'])}"

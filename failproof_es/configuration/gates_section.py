@@ -25,7 +25,12 @@ _SHARE: TypeAdapter[float | None] = TypeAdapter(Share | None)
 SeverityLevel = Literal["S0", "S1", "S2", "S3"]
 _OTHER_NAME = "min_pass_rate"
 _GIVEN_TWICE = PydanticCustomError(
-    "options-conflict", "is another name of `min_accuracy`, which is given, too: keep one of them"
+    "options-conflict", "is another name of `min_accuracy`, which is given, too"
+)
+_BY_PEOPLE = PydanticCustomError(
+    "options-conflict",
+    "`people` cannot be combined with `no_regression_against`, which compares what the engine "
+    "scored",
 )
 MOST_UNSCORED = 0.1
 """The share of a model's evaluations that may end without a score where no gate says another."""
@@ -83,17 +88,6 @@ class Gates(Section):
     """The loss of mean accuracy that `no_regression_against` tolerates."""
 
     @model_validator(mode="after")
-    def _check_people(self) -> Self:
-        """Refuse `by: people` together with `no_regression_against`."""
-        if self.by == "people" and self.no_regression_against is not None:
-            raise PydanticCustomError(
-                "options-conflict",
-                "`by: people` cannot be combined with `no_regression_against`, which compares "
-                "what the engine scored",
-            )
-        return self
-
-    @model_validator(mode="after")
     def _check_declared(self) -> Self:
         """Check the gates that are not built in, and convert their percentages to shares.
 
@@ -123,6 +117,14 @@ class Gates(Section):
                     )
         if wrong:
             raise ValidationError.from_exception_data("Gates", wrong)
+        return self
+
+    @model_validator(mode="after")
+    def _check_people(self) -> Self:
+        """Refuse `by: people` together with `no_regression_against`."""
+        if self.by == "people" and self.no_regression_against is not None:
+            detail: InitErrorDetails = {"type": _BY_PEOPLE, "loc": ("by",), "input": self.by}
+            raise ValidationError.from_exception_data("Gates", [detail])
         return self
 
     @property

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import orjson
 from pydantic import ValidationError
 
 from failproof_es.configuration.explain import report_schema_errors
-from failproof_es.configuration.locations import Location, nearest_location
+from failproof_es.configuration.locations import Location, dotted, nearest_location
 from failproof_es.configuration.other_tools import problem_of_content, problem_of_file
 from failproof_es.configuration.overrides import override, place_of_model, set_folder
 from failproof_es.configuration.place import EntryFolders
@@ -25,9 +26,10 @@ from failproof_es.configuration.rules import (
     check_variants,
 )
 from failproof_es.configuration.schema import Configuration, Model, PriceList
-from failproof_es.configuration.usable_part import usable_part
+from failproof_es.configuration.usable_part import UsablePart, is_about, usable_part
 from failproof_es.configuration.variants import (
     describe_matrix,
+    exceeds_most,
     with_matrix,
     with_selected_models,
 )
@@ -80,6 +82,19 @@ class LoadedConfiguration:
         """SHA-256 in hex of the resolved configuration without its values that belong to one run
         alone (`test_run.id`, `timestamp` and `folder`)."""
         return digest_of(self.resolved())
+
+
+class InvalidConfiguration(InvalidInput):
+    """The error for a configuration with problems, of which a part can be checked further."""
+
+    def __init__(
+        self, problems: Problems, usable: LoadedConfiguration, left_out: tuple[str, ...]
+    ) -> None:
+        super().__init__(problems.errors, problems.warnings)
+        self.usable = usable
+        """The part that its schema accepts, in which rules may be broken."""
+        self.left_out = left_out
+        """The fields where something else stands than in the file."""
 
 
 _OF_ONE_RUN = ("id", "timestamp", "folder")
@@ -170,22 +185,41 @@ def load_configuration(
         problems.raise_errors()
     override(tree, settings, problems)
     set_folder(tree, path, folder, problems)
-    try:
-        configuration = Configuration.model_validate(tree.value)
-    except ValidationError as error:
-        report_schema_errors(error, path, tree, Configuration, problems)
-        check_providers(path, tree, problems)
-        _check_usable_part(path, folder, tree, problems)
-        raise InvalidInput(problems.errors) from None
-    check_rules(path, tree, configuration, problems)
-    configuration = _with_files(path, folder, tree, configuration, problems)
-    entry_count = len(configuration.models)
-    configuration = _with_matrix(path, tree, configuration, problems)
-    matrix = describe_matrix(configuration, entry_count)
-    of_models = len(configuration.models)
-    configuration = with_selected_models(path, tree, configuration, problems)
-    problems.raise_errors()
-    return LoadedConfiguration(configuration, path, folder, tree, of_models, matrix)
+    part = usable_part(tree.value, partial(_report_schema_errors, path, tree, problems))
+    if part is None:
+        raise InvalidInput(problems.errors)
+    loaded = _check_part(path, folder, tree, part, problems)
+    if problems.errors:
+        left_out = tuple(map(dotted, part.left_out))
+        raise InvalidConfiguration(problems, loaded, left_out)
+    return loaded
+
+
+def _report_schema_errors(
+    path: Path,
+    tree: YamlTree,
+    problems: Problems,
+    error: ValidationError,
+    value: dict[str, Any],
+    left_out: tuple[Location, ...],
+) -> None:
+    """Add the errors of `value`, a part of the tree, to `problems`, unless they follow from what
+    was left out of it."""
+    more = Problems()
+    report_schema_errors(error, path, replace(tree, value=value), Configuration, more)
+    if not left_out:
+        check_providers(path, tree, more)
+    _add_unless_about(map(dotted, left_out), more, problems)
+
+
+def _add_unless_about(places: Iterable[str], more: Problems, problems: Problems) -> None:
+    """Add each of `more` to `problems` that is new, and not about one of the places."""
+    places = list(places)
+    problems.problems += [
+        problem
+        for problem in more
+        if not is_about(problem.field, places) and problem not in problems.problems
+    ]
 
 
 def _exists(path: Path) -> bool:
@@ -196,25 +230,26 @@ def _exists(path: Path) -> bool:
         raise InvalidInput([unreadable_problem(path, error)]) from None
 
 
-def _check_usable_part(path: Path, folder: Path, tree: YamlTree, problems: Problems) -> None:
+def _check_part(
+    path: Path, folder: Path, tree: YamlTree, part: UsablePart, problems: Problems
+) -> LoadedConfiguration:
     """Check the rules on the part of a tree that the schema accepts, so that all problems of a file
     are reported at once. Errors go to `problems`."""
-    part = usable_part(tree.value)
-    if part is None:
-        return
     more = Problems()
     test_run = part.configuration.test_run.model_copy(update={"folder": str(folder)})
     configuration = part.configuration.model_copy(update={"test_run": test_run})
     check_rules(path, tree, configuration, more)
     configuration = _with_files(path, folder, tree, configuration, more)
+    entry_count = len(configuration.models)
+    if part.counts_variants:
+        named = part.names_models
+        configuration = _with_matrix(path, tree, configuration, more, named=named)
+    matrix = describe_matrix(configuration, entry_count)
+    of_models = len(configuration.models)
     if part.names_models:
-        configuration = _with_matrix(path, tree, configuration, more)
-        with_selected_models(path, tree, configuration, more)
-    problems.problems += [
-        problem
-        for problem in more
-        if not part.is_about(problem.field) and problem not in problems.problems
-    ]
+        configuration = with_selected_models(path, tree, configuration, more)
+    _add_unless_about(map(dotted, part.left_out), more, problems)
+    return LoadedConfiguration(configuration, path, folder, tree, of_models, matrix)
 
 
 def _with_files(
@@ -233,24 +268,26 @@ def _with_files(
 
 
 def _with_matrix(
-    path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
+    path: Path, tree: YamlTree, configuration: Configuration, problems: Problems, *, named: bool
 ) -> Configuration:
     """The configuration with its matrix applied; unchanged if matrix or models have errors.
 
-    Errors of the variants go to `problems`.
+    Errors of the variants go to `problems`; only their number is checked unless models are `named`
+    as in the file.
     """
-    if configuration.matrix is None or _concern_models(problems):
+    if configuration.matrix is None or _concern("matrix", problems):
         return configuration
-    configuration = with_matrix(path, tree, configuration, problems)
-    check_variants(path, tree, configuration, problems)
+    if exceeds_most(path, tree, configuration, problems) or _concern("models", problems):
+        return configuration
+    if named:
+        configuration = with_matrix(path, tree, configuration, problems)
+        check_variants(path, tree, configuration, problems)
     return configuration
 
 
-def _concern_models(problems: Problems) -> bool:
-    """Whether an error is about the matrix or the models, so that it can't be applied."""
-    return any(
-        (problem.field or "").startswith(("matrix", "models")) for problem in problems.errors
-    )
+def _concern(section: str, problems: Problems) -> bool:
+    """Whether an error is about this section, so that variants can't be made."""
+    return any((problem.field or "").startswith(section) for problem in problems.errors)
 
 
 def _with_price_file(

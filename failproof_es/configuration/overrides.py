@@ -14,11 +14,11 @@ from typing import Any
 from failproof_es.configuration.locations import Location, dotted, located
 from failproof_es.configuration.place import EntryFolders
 from failproof_es.configuration.yaml_tree import DEEPEST, YamlTree, parse_yaml
+from failproof_es.configuration.yaml_tree import FROM_SETTING as _FROM
 from failproof_es.problems import Problems, shown_value, text_list_problem
 from failproof_es.support.plurals import plural
 from failproof_es.support.shipped import PREFIX, resolve
 
-_FROM = Path("--set")
 _EXAMPLE = "execution.parallel_workers=8"
 _REMEDY = f"write it like --set {_EXAMPLE} or --set models.0.temperature=0.5"
 _COMMENT = re.compile(r"(?:^|\s)#")

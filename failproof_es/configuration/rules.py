@@ -317,6 +317,18 @@ def check_provider(name: str, at: Location, report: Report) -> EntryRules | None
         return None
 
 
+def without_broken_fields(model: Model) -> Model | None:
+    """The entry with defaults in place of what breaks a rule; `None` if it breaks one even so."""
+    try:
+        rules = rules_of(model.provider)
+    except InvalidInput:
+        return None
+    fields = {"class_" if p.field == "class" else p.field for p in entry_problems(model, rules)}
+    defaults = {name: Model.model_fields[name].default for name in fields}
+    sound = model.model_copy(update=defaults)
+    return None if any(entry_problems(sound, rules)) else sound
+
+
 def _check_model(model: Model, at: Location, report: Report) -> None:
     rules = check_provider(model.provider, at, report)
     for problem in entry_problems(model, rules):

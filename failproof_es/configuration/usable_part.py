@@ -6,7 +6,7 @@ single values were mended: two rounds for one file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from failproof_es.configuration.explain import written_location
-from failproof_es.configuration.locations import Location, dotted
+from failproof_es.configuration.locations import Location
 from failproof_es.configuration.schema import Configuration
 
 _SECTIONS: dict[str, Any] = {
@@ -35,12 +35,10 @@ class UsablePart:
     configuration: Configuration
     left_out: tuple[Location, ...]
 
-    def is_about(self, field: str | None) -> bool:
-        """Whether a problem of this field may follow from a left-out value; `None` is no field."""
-        return field is not None and any(
-            _is_within(field, place) or _is_within(place, field)
-            for place in map(dotted, self.left_out)
-        )
+    @property
+    def counts_variants(self) -> bool:
+        """Whether the part has the file's matrix, and as many models as the file."""
+        return not any(place[0] == "matrix" or place == ("models",) for place in self.left_out)
 
     @property
     def names_models(self) -> bool:
@@ -51,19 +49,37 @@ class UsablePart:
         )
 
 
-def usable_part(value: dict[str, Any]) -> UsablePart | None:
+def usable_part(
+    value: dict[str, Any],
+    report: Callable[[ValidationError, dict[str, Any], tuple[Location, ...]], None],
+) -> UsablePart | None:
     """The part of a configuration's values that the schema accepts, with stand-ins for the required
-    ones; `None` if no such part is found."""
+    ones; `None` if no such part is found.
+
+    Calls `report` with each error, the values that it is about, and the places left out before: a
+    wrong value may hide another.
+    """
     part, left_out = deepcopy(value), list[Location]()
     for _ in range(_MOST_ROUNDS):
         try:
             return UsablePart(Configuration.model_validate(part), tuple(left_out))
         except ValidationError as error:
+            report(error, part, tuple(left_out))
             places = [_leave_out(part, _place_of(detail, part)) for detail in error.errors()]
         if not any(places):
             return None
         left_out += filter(None, places)
     return None
+
+
+def is_about(field: str | None, places: Iterable[str]) -> bool:
+    """Whether a problem of this field may follow from a value at one of the places.
+
+    `None` is no field.
+    """
+    return field is not None and any(
+        is_within(field, place) or is_within(place, field) for place in places
+    )
 
 
 def _place_of(detail: Any, value: Any) -> Location:
@@ -118,5 +134,6 @@ def _value_at(value: Any, location: Sequence[str | int]) -> Any:
     return value
 
 
-def _is_within(field: str, place: str) -> bool:
+def is_within(field: str, place: str) -> bool:
+    """Whether a field is the place, or in it."""
     return field == place or field.startswith((f"{place}.", f"{place}["))

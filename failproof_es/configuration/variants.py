@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from failproof_es.configuration.choices import MOST_VARIANTS, Matrix, PromptTemplate, fits
-from failproof_es.configuration.locations import Location, dotted
+from failproof_es.configuration.locations import dotted
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.configuration.yaml_tree import YamlTree
 from failproof_es.problems import Problems
@@ -43,42 +43,47 @@ OWN = frozenset({"temperature", "max_tokens", "seed", "stream"})
 _LONGEST_KEY = 200
 
 
+def exceeds_most(
+    path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
+) -> bool:
+    """Whether the matrix makes more variants than `matrix.most`; then an error in `problems`."""
+    matrix = configuration.matrix
+    if matrix is None:
+        return False
+    count = len(configuration.models) * prod(_sizes(matrix))
+    if count <= matrix.most:
+        return False
+    found_in, line = tree.place_of(("matrix",), path)
+    problems.error(
+        "limit-exceeded",
+        f"makes {count:,} variants ({_factors(len(configuration.models), matrix)}), "
+        f"and matrix.most is {matrix.most:,}",
+        path=found_in,
+        line=line,
+        field="matrix",
+        remedy="leave some out, or raise matrix.most",
+    )
+    return True
+
+
 def with_matrix(
     path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
 ) -> Configuration:
     """The configuration with the variants of its matrix in place of its models.
 
-    `check_matrix` must have accepted the values. Too many variants or too long a key are errors in
+    `check_matrix` and `exceeds_most` must have accepted it. Too long a key is an error in
     `problems`; the configuration is then unchanged.
     """
     matrix = configuration.matrix
     if matrix is None:
         return configuration
-
-    def report(code: str, location: Location, message: str, remedy: str | None = None) -> None:
-        found_in, line = tree.place_of(location, path)
-        problems.error(
-            code, message, path=found_in, line=line, field=dotted(location), remedy=remedy
-        )
-
-    count = len(configuration.models) * prod(_sizes(matrix))
-    if count > matrix.most:
-        message = f"makes {count:,} variants ({_factors(len(configuration.models), matrix)})"
-        most = f"matrix.most is {matrix.most:,}"
-        report(
-            "limit-exceeded",
-            ("matrix",),
-            f"{message}, and {most}",
-            "leave some out, or raise matrix.most",
-        )
-        return configuration
     variants = []
     for key, model in zip(model_keys(configuration.models), configuration.models, strict=True):
         for changes in _variants(key, model, matrix):
             if len(changes["key"]) > _LONGEST_KEY:
-                report(
-                    "out-of-range", ("matrix",), f"a key has more than {_LONGEST_KEY} characters"
-                )
+                found_in, line = tree.place_of(("matrix",), path)
+                message = f"a key has more than {_LONGEST_KEY} characters"
+                problems.error("out-of-range", message, path=found_in, line=line, field="matrix")
                 return configuration
             variant = Model.model_validate({**model.model_dump(by_alias=True), **changes})
             variants.append(variant.placed(model.place))

@@ -36,6 +36,10 @@ _MOST_DIGITS = 100
 """Digits of a whole number in any notation. Python converts and writes no longer numbers."""
 
 
+FROM_SETTING = Path("--set")
+"""The path of a problem with a value from the command line."""
+
+
 @dataclass(slots=True)
 class YamlTree:
     """The values of a YAML text, with the line of each."""
@@ -63,7 +67,7 @@ class YamlTree:
         `path` is the file of the tree.
         """
         if any(location[: len(overridden)] == overridden for overridden in self.overridden):
-            return Path("--set"), None
+            return FROM_SETTING, None
         return path, self.line_of(location)
 
 

@@ -8,6 +8,7 @@ one.
 
 from failproof_es.dialects.discovery import case_files
 from failproof_es.dialects.registry import (
+    all_suffixes,
     configured,
     dialect_named,
     names,
@@ -18,6 +19,7 @@ from failproof_es.dialects.registry import (
 )
 
 __all__ = [
+    "all_suffixes",
     "case_files",
     "configured",
     "dialect_named",

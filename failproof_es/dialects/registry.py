@@ -57,6 +57,15 @@ def dialect_named(name: str) -> Dialect:
     return _made[name]
 
 
+def all_suffixes() -> tuple[str, ...]:
+    """The suffixes of case files of all installed dialects, without broken ones."""
+    suffixes: dict[str, None] = {}
+    for name in names():
+        with suppress(InvalidInput):
+            suffixes |= dict.fromkeys(dialect_named(name).suffixes)
+    return tuple(suffixes)
+
+
 def default_dialect(command: TakesADialect) -> str:
     """The name of the default dialect for this use.
 
@@ -110,12 +119,11 @@ def recognise_each(
     fits no dialect or several, and when no file is left.
     """
     dialects = [dialect_named(name) for name in names()]
-    suffixes = tuple(dict.fromkeys(suffix for dialect in dialects for suffix in dialect.suffixes))
     remedy = f"name it, prompts.dialect or --dialect; known: {', '.join(names())}"
     problems = Problems()
     skipped: list[Path] = []
     groups: dict[str, tuple[Dialect, list[Path]]] = {}
-    for file in case_files(paths, suffixes, folder):
+    for file in case_files(paths, all_suffixes(), folder):
         candidates = _candidates(file, dialects, _is_named(file, paths))
         if candidates is None:
             skipped.append(file)

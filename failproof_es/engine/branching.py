@@ -45,7 +45,7 @@ from failproof_es.engine.planning.asked_cases import PlannedCases
 from failproof_es.engine.planning.prompt_collections import read_cases
 from failproof_es.engine.preflight.checks import all_of, require_gates
 from failproof_es.engine.preflight.destinations import announce, unencrypted
-from failproof_es.engine.preflight.estimates import Estimates
+from failproof_es.engine.preflight.estimates import Estimates, require_bounded_costs
 from failproof_es.engine.preflight.record import (
     PreflightResult,
     ResolvedConfiguration,
@@ -271,12 +271,13 @@ async def _check(
     check fails, or if the branch asks again and there is nothing to ask again.
     """
     dialect = usable_dialect(source.started.dialect)
-    scorers_of(configuration.model_dump(include={"grading"}))
-    gates = asyncio.to_thread(require_gates, store, configuration)
-    _, remarks = await all_of(gates, targets.check())
+    *_, remarks = await all_of(
+        asyncio.to_thread(scorers_of, configuration.model_dump(include={"grading"})),
+        asyncio.to_thread(require_gates, store, configuration),
+        asyncio.to_thread(require_bounded_costs, configuration, targets),
+        targets.check(),
+    )
     estimates = Estimates(dialect, configuration, targets)
-    if problems := estimates.ceiling_problems():
-        raise InvalidInput(problems)
     plan, again, carried_over = await asyncio.to_thread(
         _estimate, store, source, branched, estimates
     )

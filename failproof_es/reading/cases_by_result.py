@@ -14,17 +14,19 @@ from failproof_es.reading.chosen_places import chosen_outcomes
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.result_conditions import CHOICES, Conditions
 from failproof_es.store.reading.reader import Connection, resolve_run
-from failproof_es.store.store import Store
+from failproof_es.store.store import LendsConnections
 
 Names = Counter[tuple[str, str]]
 """By (suite, id) of a case, how many such results it has."""
 
 
-def with_cases_by_result(loaded: LoadedConfiguration, store: Store) -> LoadedConfiguration:
+def with_cases_by_result(
+    loaded: LoadedConfiguration, store: LendsConnections
+) -> LoadedConfiguration:
     """The configuration with the cases that its selection names by their results.
 
     Each run is named by its number then, so that the record says which run it was. Raises
-    `InvalidInput` if there is no such run, or if it has no such result.
+    `InvalidInput` with each pattern whose run does not exist or has no such result.
     """
     selection = loaded.configuration.selection
     given = {"only": selection.only, "exclude": selection.exclude}
@@ -34,12 +36,21 @@ def with_cases_by_result(loaded: LoadedConfiguration, store: Store) -> LoadedCon
         return loaded
     cases: dict[str, Names] = {}
     changes: dict[str, list[str]] = {}
+    problems: list[Problem] = []
     with store.lend() as connection:
         for name, patterns in given.items():
-            if patterns is not None:
-                changes[name] = [
-                    _read_pattern(connection, loaded, name, p, cases) for p in patterns
-                ]
+            if patterns is None:
+                continue
+            changes[name] = []
+            for pattern in patterns:
+                try:
+                    read = _read_pattern(connection, loaded, name, pattern, cases)
+                except InvalidInput as error:
+                    problems += error.problems
+                else:
+                    changes[name].append(read)
+    if problems:
+        raise InvalidInput(problems)
     changed = selection.model_copy(update=changes)
     configuration = loaded.configuration.model_copy(update={"selection": changed})
     return replace(

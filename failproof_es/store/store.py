@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 from uuid import UUID
 
 import psycopg
@@ -56,6 +56,13 @@ _NOT_CURRENT = {
 _INIT = "check which database the URL names; `failproof-es db init` makes or upgrades the schema"
 _MOST_IDLE = 2
 """Number of idle connections that are kept: rarely do more readers read a run at once."""
+
+
+class LendsConnections(Protocol):
+    """A store, or what opens one when a connection is first needed."""
+
+    def lend(self) -> AbstractContextManager[psycopg.Connection[Any]]:
+        """A borrowed connection."""
 
 
 class Store:

@@ -30,14 +30,14 @@ from failproof_es.cli.commands.validate import print_preflight
 from failproof_es.cli.progress.recorded_progress import catch_up_with
 from failproof_es.cli.progress.state import ProgressState
 from failproof_es.cli.progress.steps import slow_step
+from failproof_es.cli.starting.all_problems import choose_and_permit, load_or_report_all
 from failproof_es.cli.starting.carrying_out import carry_out
 from failproof_es.cli.starting.drive_options import DriveOptions, drive_options
 from failproof_es.cli.starting.missing_models import install_missing
-from failproof_es.cli.starting.permitting import permitted, permitted_again
+from failproof_es.cli.starting.permitting import permitted_again
 from failproof_es.cli.starting.selection_options import selection_options
 from failproof_es.cli.starting.telemetry_beside import telemetry_beside
 from failproof_es.cli.usage import WrongUsage
-from failproof_es.configuration.loading import load_configuration
 from failproof_es.engine.branching import branch as branch_run
 from failproof_es.engine.branching import create_branch
 from failproof_es.engine.drive_outcome import Outcome
@@ -46,9 +46,8 @@ from failproof_es.engine.lifecycle import create
 from failproof_es.engine.lifecycle import resume as resume_run
 from failproof_es.engine.lifecycle import start as start_run
 from failproof_es.events import Again
-from failproof_es.models.trust.permissions import demands_of, granted_for
+from failproof_es.models.trust.permissions import granted_for
 from failproof_es.problems import InvalidInput
-from failproof_es.reading.cases_by_result import with_cases_by_result
 from failproof_es.store.reading.reader import max_position, resolve_run
 
 
@@ -76,7 +75,7 @@ def start(
     `validate` does. With --json the last line of stdout is one object: run_id, run_number,
     status, counts, gates, exit_code. Progress is then one JSON object a line on stderr.
     """
-    loaded = load_configuration(config, settings)
+    loaded = load_or_report_all(config, settings, allow)
     with (
         session().open_store() as store,
         console_beside(
@@ -84,14 +83,11 @@ def start(
         ) as live_console,
         telemetry_beside(store, options.otlp, options.otel_content) as telemetry,
     ):
-        loaded = with_cases_by_result(loaded, store)
         if dry_run:
             print_preflight(loaded, store, options.output_format, allow)
             return
         require_continued_log(store)
-        permissions = permitted(
-            demands_of(loaded.configuration), allow, own=True, placed=loaded.placed
-        )
+        loaded, permissions = choose_and_permit(loaded, store, allow)
         install_missing(loaded.configuration)
 
         begin = begin_planned(partial(create, loaded, store, permissions=permissions))

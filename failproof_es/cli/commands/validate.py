@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
-from failproof_es.cli.starting.permitting import not_permitted, permitted
+from failproof_es.cli.starting.all_problems import choose_and_permit, load_or_report_all
+from failproof_es.cli.starting.permitting import not_permitted
 from failproof_es.cli.starting.selection_options import selection_options
 from failproof_es.cli.usage import WrongUsage
-from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
+from failproof_es.configuration.loading import LoadedConfiguration
+from failproof_es.configuration.schema import Configuration
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.planning.planner import skipped_lines
 from failproof_es.engine.preflight.checks import Preflight, check
@@ -30,13 +33,15 @@ from failproof_es.engine.preflight.destinations import announce, describe_checks
 from failproof_es.engine.preflight.estimates import Estimates
 from failproof_es.engine.preflight.spend_checks import price_line
 from failproof_es.models.trust.permissions import (
+    ClassDemand,
+    Demand,
     Permissions,
+    demands_of,
     demands_of_model,
     granted_for,
     models_of,
 )
 from failproof_es.problems import Problem
-from failproof_es.reading.cases_by_result import with_cases_by_result
 from failproof_es.store.store import Store
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import one_line
@@ -92,9 +97,9 @@ def validate(
     """
     if offline and run_classes:
         raise WrongUsage("options-conflict", "--offline runs no class: leave out --run-classes")
-    loaded = load_configuration(config, settings)
+    demands = partial(_demands_looked_at, offline=offline, run_classes=run_classes)
+    loaded = load_or_report_all(config, settings, allow, demands)
     with session().open_store() as store:
-        loaded = with_cases_by_result(loaded, store)
         print_preflight(
             loaded, store, output_format, allow, offline=offline, run_classes=run_classes
         )
@@ -116,16 +121,9 @@ def print_preflight(
     """
     configuration = loaded.configuration
     announce(configuration, say, loaded.placed, run_classes=run_classes)
-    looked_at, later = (
-        [
-            demand
-            for field, model in models_of(configuration)
-            if is_looked_at(model, offline=offline, run_classes=run_classes) is expected
-            for demand in demands_of_model(field, model)
-        ]
-        for expected in (True, False)
-    )
-    permitted(looked_at, allow, own=True, placed=loaded.placed)
+    demands = partial(_demands_looked_at, offline=offline, run_classes=run_classes)
+    loaded, _ = choose_and_permit(loaded, store, allow, demands)
+    later = [demand for demand in demands_of(configuration) if demand not in demands(configuration)]
     refused = not_permitted(later, allow, own=True, placed=loaded.placed)
     for problem in refused:
         say(f"warning: {problem}")
@@ -166,6 +164,18 @@ def print_preflight(
         click.echo("The cost is from empty answers to answers of max_tokens tokens each time.")
     if unpriced:
         say(one_line(f"no price is known for {unpriced[0].model}: {price_line(unpriced[0])}"))
+
+
+def _demands_looked_at(
+    configuration: Configuration, *, offline: bool, run_classes: bool
+) -> list[Demand | ClassDemand]:
+    """The demands of the models that a check with these options looks at."""
+    return [
+        demand
+        for field, model in models_of(configuration)
+        if is_looked_at(model, offline=offline, run_classes=run_classes)
+        for demand in demands_of_model(field, model)
+    ]
 
 
 def _describe_warning(problem: Problem) -> dict[str, Any]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from failproof_es.configuration.choices import SelectionSection
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.configuration.schema import Filters
 from failproof_es.core.case import Case
-from failproof_es.dialects import case_files, configured, dialect_named, recognise
+from failproof_es.dialects import all_suffixes, case_files, configured, dialect_named, recognise
 from failproof_es.dialects.protocol import Dialect, RebuildsCases
 from failproof_es.engine.planning.case_warnings import CaseWarnings
 from failproof_es.engine.planning.planner import (
@@ -32,11 +32,11 @@ from failproof_es.engine.planning.prompt_collections import (
 from failproof_es.engine.planning.selection import CasesByResult, Selector
 from failproof_es.events import Selection as Selected
 from failproof_es.problems import InvalidInput, Problem, Problems
-from failproof_es.store.store import Store
+from failproof_es.store.store import LendsConnections
 from failproof_es.support.plurals import plural
 
 
-def source_of(loaded: LoadedConfiguration, store: Store) -> CaseSource:
+def source_of(loaded: LoadedConfiguration, store: LendsConnections) -> CaseSource:
     """The source of cases that a configuration names: files, or a collection in the log.
 
     The files' digests are taken now; their cases are not read yet. Raises `InvalidInput` if a file,
@@ -60,8 +60,7 @@ def source_of(loaded: LoadedConfiguration, store: Store) -> CaseSource:
         paths = prompts.path or []
         skipped = Problems()
         if prompts.dialect is not None:
-            dialect = dialect_named(prompts.dialect)
-            files: Sequence[Path] = case_files(paths, dialect.suffixes, loaded.folder)
+            dialect, files = _named_dialect(prompts.dialect, paths, loaded.folder)
         else:
             dialect, files = recognise(paths, loaded.folder, skipped)
         before = digests_of(files)
@@ -70,6 +69,26 @@ def source_of(loaded: LoadedConfiguration, store: Store) -> CaseSource:
         return _Files(dialect, choice, files, before, skip, tuple(skipped))
     except InvalidInput as error:
         raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
+
+
+def _named_dialect(
+    name: str, paths: str | list[str], folder: Path
+) -> tuple[Dialect, Sequence[Path]]:
+    """The dialect of that name, and its files. Raises `InvalidInput` with the errors of both."""
+    problems: list[Problem] = []
+    dialect = None
+    try:
+        dialect = dialect_named(name)
+    except InvalidInput as error:
+        problems += [replace(problem, field="prompts.dialect") for problem in error.problems]
+    try:
+        suffixes = all_suffixes() if dialect is None else dialect.suffixes
+        files = case_files(paths, suffixes, folder)
+    except InvalidInput as error:
+        problems += error.problems
+    if dialect is None or problems:
+        raise InvalidInput(problems)
+    return dialect, files
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +187,7 @@ class _ValidCases:
 class _Collection:
     dialect: Dialect
     choice: CaseChoice
-    store: Store
+    store: LendsConnections
     name: str
     digests: Sequence[str]
 

@@ -22,14 +22,14 @@ from failproof_es.engine.history import Connection
 from failproof_es.engine.planning.planner import CaseSource, SourceReading, Take
 from failproof_es.engine.planning.sources import source_of
 from failproof_es.engine.preflight.asked_again import asked_again
-from failproof_es.engine.preflight.estimates import Estimates
+from failproof_es.engine.preflight.estimates import Estimates, require_bounded_costs
 from failproof_es.engine.preflight.gate_checks import UnmeasuredGates, unused_prices
 from failproof_es.engine.preflight.looking import CaseEstimator
-from failproof_es.engine.related_runs.baseline_gates import check_gates
+from failproof_es.engine.related_runs.baseline_gates import require_complete, require_extras
 from failproof_es.events import Branch
 from failproof_es.models.trust.permissions import models_of
 from failproof_es.problems import InvalidInput, Problem
-from failproof_es.store.store import Store
+from failproof_es.store.store import LendsConnections
 from failproof_es.support.extras import require_for
 from failproof_es.support.plurals import plural
 from failproof_es.support.shipped import shorten
@@ -62,7 +62,7 @@ class Preflight:
 
 async def check(
     loaded: LoadedConfiguration,
-    store: Store,
+    store: LendsConnections,
     targets: Targets,
     *,
     offline: bool = False,
@@ -83,9 +83,12 @@ async def check(
     cases = asyncio.to_thread(
         _read_and_check_cases, loaded, store, targets, take, warnings, counts_reuse=counts_reuse
     )
+    scorers = asyncio.to_thread(scorers_of, loaded.resolved())
+    costs = asyncio.to_thread(require_bounded_costs, loaded.configuration, targets)
+    models = targets.check(offline=offline, run_classes=run_classes)
     try:
-        _, (source, reading, estimates, findings, reuse), remarks = await all_of(
-            gates, cases, targets.check(offline=offline, run_classes=run_classes)
+        (source, reading, estimates, findings, reuse), *_, remarks = await all_of(
+            cases, gates, scorers, costs, models
         )
     except InvalidInput as error:
         problems = [loaded.placed(problem) for problem in error.problems]
@@ -121,23 +124,25 @@ async def all_of(*checks: Awaitable[Any]) -> list[Any]:
     return outcomes
 
 
-def require_gates(store: Store, configuration: Configuration) -> None:
+def require_gates(store: LendsConnections, configuration: Configuration) -> None:
     """Raise `InvalidInput` if a gate needs an extra that is not installed, or a baseline run that
     does not exist or is not complete."""
-    with store.lend() as connection:
-        check_gates(connection, configuration.gates)
+    require_extras(configuration.gates)
+    if configuration.gates.no_regression_against is not None:
+        with store.lend() as connection:
+            require_complete(connection, configuration.gates)
 
 
 def _read_and_check_cases(
     loaded: LoadedConfiguration,
-    store: Store,
+    store: LendsConnections,
     targets: Targets,
     take: Take,
     case_warnings: list[Problem],
     *,
     counts_reuse: bool,
 ) -> tuple[CaseSource, SourceReading, Estimates, tuple[Problem, ...], Branch | None]:
-    """Read every case, and check that its judges and scorers exist.
+    """Read every case, and check that its judges exist.
 
     Returns the source, what was read, the estimates, the warnings, and the branch from the run
     whose answers are reused (`None` without reuse). `case_warnings` gets those of
@@ -148,13 +153,7 @@ def _read_and_check_cases(
     require_for(source.dialect, f"the dialect `{source.dialect.name}`")
     judges = tuple(map(loaded.placed, judge_problems(source.dialect, loaded.configuration)))
     problems = [problem for problem in judges if problem.severity == "error"]
-    try:
-        scorers_of(loaded.resolved())
-    except InvalidInput as error:
-        problems.extend(error.problems)
     estimates = Estimates(source.dialect, loaded.configuration, targets)
-    costs = estimates.ceiling_problems() or estimates.cost_gate_problems()
-    problems.extend(map(loaded.placed, costs))
     gates = UnmeasuredGates(loaded.configuration.gates)
 
     reuses = counts_reuse and loaded.configuration.reuse.from_run is not None

@@ -18,9 +18,9 @@ from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.preflight.gate_checks import cost_gate_problems
 from failproof_es.engine.preflight.spend_checks import ceiling_problems, estimate_warnings
-from failproof_es.events import ModelPrices, Usage
+from failproof_es.events import ModelPrices, ModelSnapshot, Usage
 from failproof_es.models.catalog.prices import PriceBook
-from failproof_es.problems import Problem
+from failproof_es.problems import InvalidInput, Problem
 
 CHARACTERS_PER_TOKEN = (6, 2)
 """The most and the fewest characters in nearly every token: the two ends of an estimate."""
@@ -85,6 +85,24 @@ class _RequestEstimate:
         )
 
 
+def require_bounded_costs(configuration: Configuration, targets: Targets) -> None:
+    """Raise `InvalidInput` with each model and judge with which the run's spend ceiling cannot be
+    kept, or else whose costs a gate cannot judge."""
+    models = (*targets.snapshots(), *targets.judge_snapshots())
+    prices = _prices_of(configuration, models, datetime.now(UTC))
+    problems = list(ceiling_problems(configuration, models, prices))
+    if problems := problems or list(cost_gate_problems(configuration, models, prices)):
+        raise InvalidInput(problems)
+
+
+def _prices_of(
+    configuration: Configuration, models: Iterable[ModelSnapshot], now: datetime
+) -> dict[str, ModelPrices]:
+    """The prices of each model, by its key."""
+    book = PriceBook.of(configuration.model_dump(mode="json", by_alias=True))
+    return {model.key: book.prices(model, now) for model in models}
+
+
 class Estimates:
     """Counts what the models and the judges of a configuration would be asked, case by case, at
     today's prices. Nothing is sent."""
@@ -100,12 +118,10 @@ class Estimates:
         self._everything = dict.fromkeys(
             (model.key for model in models), configuration.execution.repetitions
         )
-        book = PriceBook.of(configuration.model_dump(mode="json", by_alias=True))
         now = datetime.now(UTC)
+        prices = _prices_of(configuration, self._models, now)
         self._of = {
-            model.key: _RequestEstimate(
-                book.prices(model, now), now, int(model.parameters["max_tokens"])
-            )
+            model.key: _RequestEstimate(prices[model.key], now, int(model.parameters["max_tokens"]))
             for model in self._models
         }
         self._fixed_outcomes = FixedOutcomeCounts()
@@ -135,18 +151,6 @@ class Estimates:
         judged = self._dialect.judge_messages(case, Transcript(tuple(replies)))
         if judged is not None:
             self._count(((judge.key, evaluations) for judge in self._judges), judged)
-
-    def ceiling_problems(self) -> list[Problem]:
-        """An error for each model and judge with which the run's spend ceiling cannot be kept,
-        since its costs have no bound. Empty without a ceiling."""
-        return list(ceiling_problems(self._configuration, self._models, self._prices()))
-
-    def cost_gate_problems(self) -> list[Problem]:
-        """An error for each model and judge without a price, if a gate judges the cost."""
-        return list(cost_gate_problems(self._configuration, self._models, self._prices()))
-
-    def _prices(self) -> dict[str, ModelPrices]:
-        return {key: tally.prices for key, tally in self._of.items()}
 
     def warnings(self) -> list[Problem]:
         """Warnings about the cases so far: the spend ceiling, cases with a fixed outcome."""

@@ -26,15 +26,12 @@ if TYPE_CHECKING:
     from failproof_es.support.statistics import Paired
 
 
-def check_gates(connection: Connection, limits: Gates) -> None:
-    """Raise `InvalidInput` if a gate of `limits` needs an extra that is not installed, or a
-    baseline run that does not exist or is not complete."""
+def require_extras(limits: Gates) -> None:
+    """Raise `InvalidInput` if a gate of `limits` needs an extra that is not installed."""
     if limits.judges_lower_end:
         require("report", "the gate `min_accuracy` with `judge: lower`")  # its statistics
-    if limits.no_regression_against is None:
-        return
-    require("report", "the gate `no_regression_against`")
-    _require_complete(connection, limits, None)
+    if limits.no_regression_against is not None:
+        require("report", "the gate `no_regression_against`")
 
 
 def require_baseline(connection: Connection, limits: Gates, run_id: UUID) -> None:
@@ -44,12 +41,16 @@ def require_baseline(connection: Connection, limits: Gates, run_id: UUID) -> Non
     `RunIsArchived` if the baseline was archived meanwhile.
     """
     if limits.no_regression_against == "latest":
-        _require_complete(connection, limits, run_id)
+        require_complete(connection, limits, run_id)
     elif limits.no_regression_against is not None:
         require_attached(connection, resolve_run(connection, str(limits.no_regression_against)))
 
 
-def _require_complete(connection: Connection, limits: Gates, run_id: UUID | None) -> None:
+def require_complete(connection: Connection, limits: Gates, run_id: UUID | None = None) -> None:
+    """Raise `InvalidInput` if the baseline run does not exist or is not complete.
+
+    With `run_id`, `latest` is the latest run before it. Raises `RunIsArchived` if it is archived.
+    """
     reference = str(limits.no_regression_against)
     try:
         against = resolve_run(connection, reference, before=run_id)

@@ -268,7 +268,7 @@ def models_of(configuration: Configuration) -> Iterator[tuple[str, Model]]:
     if configuration.judge is not None:
         yield "judge", configuration.judge
     for number, judge in enumerate(configuration.judges or ()):
-        yield f"judges[{number}]", judge
+        yield judge.place.entry or f"judges[{number}]", judge
 
 
 def _secret_names(model: Model) -> list[str]:

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext, suppress
 from copy import deepcopy
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import click
 import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from failproof_es.cli.app.program import Session
+from failproof_es.cli.starting.all_problems import choose_and_permit, load_or_report_all
 from failproof_es.configuration.loading import load_configuration
+from failproof_es.engine.drive.targets import Targets
+from failproof_es.engine.planning import sources
+from failproof_es.engine.preflight.checks import check as check_run
+from failproof_es.engine.related_runs import baseline_gates
+from failproof_es.engine.replays import reuse
 from failproof_es.problems import InvalidInput
-from tests.examples import examples
+from failproof_es.reading import cases_by_result
+from tests.every import every
+from tests.examples import examples, stride
 
 GOOD: dict[str, Any] = {
     "test_run": {"name": "My first test"},
@@ -45,6 +57,7 @@ GOOD: dict[str, Any] = {
     "execution": {},
     "output": {"file": {}},
     "gates": {},
+    "selection": {},
 }
 
 
@@ -53,7 +66,7 @@ def put(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:
         at: Any = document
         for step in path[:-1]:
             at = at[step]
-        at[path[-1]] = value
+        at[path[-1]] = deepcopy(value)
 
     return change
 
@@ -69,6 +82,7 @@ def take(*path: str | int) -> Callable[[dict[str, Any]], None]:
 
 
 TIER = GOOD["prices"]["models"][0]["tiers"][0]
+CASE = {"case_id": "a", "suite_id": "a", "prompt": "hello"}
 OF_ONE_VALUE: dict[str, Callable[[dict[str, Any]], None]] = {
     "a number as text": put("execution", "parallel_workers", value="many"),
     "below its bound": put("execution", "retry_attempts", value=-1),
@@ -85,6 +99,35 @@ OF_ONE_VALUE: dict[str, Callable[[dict[str, Any]], None]] = {
     "a price that is none": put("prices", "models", 0, "input_usd_per_million", value="cheap"),
     "a gate that is none": put("gates", "min_accuracy", value=7),
 }
+OF_OTHER_CHECKS: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
+    "an unknown dialect": (put("prompts", "dialect", value="failprof"), "prompts.dialect"),
+    "an unknown scorer": (put("grading", value={"scorers": ["bleu"]}), "grading.scorers[0]"),
+    "a path that is not there": (put("prompts", "path", value="absent.jsonl"), "prompts.path"),
+    "a key that is not set": (
+        put("models", 0, "api_key_env", value="NOT_SET_HERE"), "models[0].api_key_env",
+    ),
+    "a key that must not go there": (
+        put("models", 0, "headers", value={"X": "GITHUB_TOKEN"}), "models[0].headers",
+    ),
+    "an unknown gate": (put("gates", "min_acuracy", value=0.9), "gates.min_acuracy"),
+    "a baseline that is not there": (
+        put("gates", "no_regression_against", value=99), "gates.no_regression_against",
+    ),
+    "people and a baseline": (
+        lambda document: document["gates"].update(by="people", no_regression_against="latest"),
+        "gates.by",
+    ),
+    "failures of no run": (put("selection", "only", value=["failed:99"]), "selection.only"),
+    "answers of no run": (put("reuse", value={"from_run": 99}), "reuse.from_run"),
+    "no collection": (
+        put("prompts", value={"source": "database", "collection": "none"}), "prompts.collection",
+    ),
+    "a ceiling without a price": (
+        put("execution", "max_spend_usd", value=1.0), "models[1].model",
+    ),
+    "a tag of no case": (put("prompts", "filters", value={"tags": ["x"]}), "prompts.filters.tags"),
+}  # fmt: skip
+"""What the schema and the rules of a configuration do not find."""
 OF_SEVERAL: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "a file without a time": (
         put("output", "file", "path", value="./results.jsonl"), "output.file.path",
@@ -117,8 +160,8 @@ OF_SEVERAL: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
 }  # fmt: skip
 BESIDE: dict[str, set[str]] = {
     "no models": {"a model", "a seed", "a variable", "a template", "variants", "a matrix too"},
-    "a model that is none": {"a matrix too", "variants", "a model that is not"},
-    "a model without a name": {"a matrix too", "variants", "a model that is not"},
+    "a model that is none": {"variants", "a model that is not"},
+    "a model without a name": {"variants", "a model that is not"},
     "no run": {"an id"},
     "a name that is none": set(),
     "no prompts": {"a collection"},
@@ -128,18 +171,85 @@ BESIDE: dict[str, set[str]] = {
 """What cannot be told beside a defect: it is about what that defect is about."""
 
 
-def fields_of(folder: Path, *changes: Callable[[dict[str, Any]], None]) -> list[str]:
-    """The fields of all problems of the good configuration with these changes."""
+_CEILING = "a ceiling without a price"
+_KEYS = {"a key that is not set", "a key that must not go there"}
+HIDDEN: dict[str, set[str]] = {
+    "a tag of no case": {"an unknown dialect", "no collection"},
+    "a path that is not there": {"a tag of no case", "no collection"},
+    "an unknown dialect": {"no collection"},
+    "no prompts": {"no collection"},
+    "a collection beside a file": {"no collection"},
+    "a model without a URL": _KEYS,
+    "a model that is not there": {*_KEYS, _CEILING},
+    "a baseline that is not there": {"people and a baseline"},
+    **{
+        name: {_CEILING}
+        for name in (
+            *("a model that is none", "a model without a name", "no models"),
+            *("a judge that is none", "a judge without a URL", "a price that is none"),
+            *("prices without a day", "two tiers alike", "a file of prices"),
+        )
+    },
+}
+"""What depends on the wrong value, or changes the same one."""
+
+
+Check = Callable[[Path], object]
+
+
+def refuse_run(*_: object, **__: object) -> None:
+    raise InvalidInput.because("unknown-run", "there is no such run")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_run_exists(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Every check sees a log without runs and collections, and no permission of the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAILPROOF_ES_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("GITHUB_TOKEN", "a token")
+        for module in (baseline_gates, cases_by_result, reuse):
+            patch.setattr(module, "resolve_run", refuse_run)
+        patch.setattr(sources, "collection_dialect", refuse_run)
+        patch.setattr(Session, "open_store", lambda session: Log())
+        yield
+
+
+class Log:
+    """Where a store is expected; every reader of it is replaced."""
+
+    def lend(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    __enter__ = lambda self: self  # noqa: E731
+    __exit__ = lambda self, *_: None  # noqa: E731
+
+
+def check_all(file: Path) -> None:
+    """What `validate --offline` checks."""
+    log: Any = Log()
+    with click.Context(click.Command("validate"), obj=Session()):
+        loaded = load_or_report_all(file, (), ())
+        loaded, permissions = choose_and_permit(loaded, log, ())
+    targets = Targets(loaded.configuration, permissions)
+    asyncio.run(check_run(loaded, log, targets, offline=True, run_classes=False))
+
+
+def fields_of(
+    folder: Path, *changes: Callable[[dict[str, Any]], None], check: Check = load_configuration
+) -> list[str]:
+    """The fields of all problems that `check` finds in the good configuration with these
+    changes."""
     document = deepcopy(GOOD)
     for change in changes:
         try:
             change(document)
-        except (LookupError, TypeError):
+        except (AttributeError, LookupError, TypeError):
             pytest.skip("what one changes is not there")
     file = folder / "run.yaml"
     file.write_bytes(orjson.dumps(document))
+    (folder / "suite.jsonl").write_bytes(orjson.dumps(CASE))
     try:
-        load_configuration(file)
+        check(file)
     except InvalidInput as error:
         assert len({str(each) for each in error.problems}) == len(error.problems), "told twice"
         return [each.field or "" for each in error.problems]
@@ -147,7 +257,7 @@ def fields_of(folder: Path, *changes: Callable[[dict[str, Any]], None]) -> list[
 
 
 def test_the_good_configuration_has_no_problem(tmp_path: Path) -> None:
-    assert fields_of(tmp_path) == []
+    assert fields_of(tmp_path, check=check_all) == []
 
 
 @pytest.fixture(scope="module")
@@ -178,6 +288,40 @@ def test_a_rule_between_values_is_told_beside_a_wrong_value(
     together = fields_of(tmp_path, change, OF_ONE_VALUE[of_one])
     assert {*alone, *wrong} <= {*together}
     assert len(together) == len(alone) + len(wrong), "and nothing that follows from the other"
+
+
+EVERY = {
+    **OF_ONE_VALUE,
+    **{name: change for name, (change, _) in (OF_SEVERAL | OF_OTHER_CHECKS).items()},
+}
+PAIRS = [
+    (one, other)
+    for other in OF_OTHER_CHECKS
+    for one in EVERY
+    if (one not in OF_OTHER_CHECKS or one < other) and other not in HIDDEN.get(one, ())
+]
+
+
+@every("one, other", PAIRS[:: stride(4)])
+def test_checks_after_the_schema_report_beside_any_problem(
+    one: str, other: str, tmp_path: Path
+) -> None:
+    fields = partial(fields_of, tmp_path, check=check_all)
+    alone = [*fields(EVERY[one]), *fields(EVERY[other])]
+    with suppress(pytest.skip.Exception):
+        assert sorted(fields(EVERY[one], EVERY[other])) == sorted(alone)
+
+
+def test_every_check_reports_in_one_batch(tmp_path: Path) -> None:
+    together = [
+        "below its bound", "unknown section", "a matrix too large", "a template", "an unknown gate",
+        "an unknown dialect", "an unknown scorer", "a path that is not there",
+        "a key that is not set", "a key that must not go there", "people and a baseline",
+        "failures of no run", "answers of no run", "a ceiling without a price",
+    ]  # fmt: skip
+    fields = partial(fields_of, tmp_path, check=check_all)
+    expected = {field for name in together for field in fields(EVERY[name])}
+    assert {*fields(*(EVERY[name] for name in together))} == expected
 
 
 several = st.lists(st.sampled_from(sorted(OF_SEVERAL)), unique=True, max_size=5)
