@@ -200,6 +200,7 @@ CODES = {
     "unknown-source": "A case cites a source that it does not have.",
     "unknown-stream": "A stream of events does not exist.",
     "unknown-text": "An evaluation does not have a text.",
+    "unseen-by-judges": "Models get a system text that is in no case, and judges see cases alone.",
     "unsupported-feature": "A part, such as a dialect or a provider, does not have a feature.",
     "unsupported-format": "An output has no such format.",
     "unsupported-pooler": "The database is behind a connection pooler without sessions.",

@@ -14,6 +14,7 @@ from failproof_es.dialects.protocol import (
 )
 from failproof_es.events import RunStarted
 from failproof_es.problems import Problem
+from failproof_es.support.plurals import plural
 
 
 def judging_of(started: RunStarted) -> Judging:
@@ -42,6 +43,7 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
                 severity="warning",
             )
     if configuration.asked_judges:
+        yield from _unseen_by_judges(configuration)
         if people_can_judge(dialect) and configuration.gates.by != "people":
             yield Problem(
                 "remark",
@@ -66,3 +68,21 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
         field="judge",
         remedy="name the model that judges",
     )
+
+
+def _unseen_by_judges(configuration: Configuration) -> Iterator[Problem]:
+    """A warning if the models get a system text that no case has: judges see cases alone."""
+    named = [
+        model.key or model.model
+        for model in configuration.models
+        if model.prompt_template is not None and model.prompt_template.system is not None
+    ]
+    if named:
+        yield Problem(
+            "unseen-by-judges",
+            f"the system text of {plural(len(named), 'model')} ({named[0]} ...) is in no case, so "
+            "judges do not see it: they cannot tell whether an answer leaks or breaks it",
+            field="models",
+            remedy="if that is judged, put it into the cases as a turn of the system",
+            severity="warning",
+        )
