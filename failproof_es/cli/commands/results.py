@@ -267,7 +267,11 @@ def _details_of_case(row: dict[str, Any]) -> list[tuple[str, str]]:
     planned: PlannedOutcome = row["planned"]
     outcome = planned.outcome
     details = [("question", question) for question in planned.case.questions]
-    details += [pair for pair in expected_beside_got(planned) if pair[1] != outcome.answer]
+    details += [
+        (label, text)
+        for label, text in expected_beside_got(planned)
+        if label != "answer" and text != outcome.answer
+    ]
     if row["why"] is not None and not planned.failed:
         details.append(("why", row["why"]))
     answers = [] if outcome.answer is None else [("answer", outcome.answer)]

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from rich.cells import cell_len
 
 from failproof_es.cli.rendering.wrapping import with_end_cut
-from failproof_es.dialects.expectations import unmet_beside_answer
+from failproof_es.core.thoughts import split_thoughts
+from failproof_es.dialects.expectations import expectations_of, unmet, unmet_beside_answer
 from failproof_es.reading.failure_reasons import FailureReasons
 from failproof_es.reading.recorded_run import PlannedOutcome
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import one_line, shortened
 
+_ANSWER = "answer"
 _WIDTH = 80
 _NAME_WIDTH = 50
 
@@ -21,11 +23,19 @@ def expected_beside_got(planned: PlannedOutcome) -> list[tuple[str, str]]:
     """The expectation and the answer of a failed result, each with its label.
 
     Nothing for any other result. The only pair is the reason if its dialect names no expectation.
+    The last pair is the answer if an expectation only got words that fit any answer, such as `did
+    not happen`.
     """
     if not planned.failed:
         return []
-    pairs = unmet_beside_answer(planned.case, planned.outcome)
-    return pairs or [("why", planned.outcome.reason)]
+    case, outcome = planned.case, planned.outcome
+    pairs = unmet_beside_answer(case, outcome) or [("why", outcome.reason)]
+    if outcome.answer and any(
+        one.got is not None and one.got in one.fault
+        for one in unmet(expectations_of(case, outcome))
+    ):
+        pairs.append((_ANSWER, split_thoughts(outcome.answer).text))
+    return pairs
 
 
 def worst_lines(failures: FailureReasons) -> Iterator[str]:
@@ -51,8 +61,10 @@ def _two_lines(planned: PlannedOutcome) -> Iterator[str]:
     first, *others = expected_beside_got(planned)
     expected = "; ".join([first[1], *(text for label, text in others if label == first[0])])
     yield _shorten(f"  {shortened(name, _NAME_WIDTH)}: {first[0]} {_in_one_line(expected)}")
-    for label, text in [pair for pair in others if pair[0] != first[0]][:1]:
-        yield _shorten(f"    {label} {_in_one_line(text)}")
+    got = [pair for pair in others if pair[0] not in (first[0], _ANSWER)][:1]
+    got += [pair for pair in others if pair[0] == _ANSWER]
+    if got:
+        yield _shorten("    " + ", ".join(f"{label} {_in_one_line(text)}" for label, text in got))
 
 
 def _shorten(text: str) -> str:

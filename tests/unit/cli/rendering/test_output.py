@@ -287,6 +287,14 @@ def test_the_worst_results_are_two_short_lines_each_after_a_heading() -> None:
     of_checks = case.model_copy(update={"dialect": "checks", "expectation": {"checks": checks}})
     lines = list(worst_lines(FailureReasons((), 1, 1, (worst._replace(case=of_checks),))))
     assert lines[1].endswith('expected contains "a"; is JSON')
+    items = {"must_do": ["Declines."], "must_not_do": [], "pass_criteria": [], "fails_by": []}
+    of_items = case.model_copy(update={"dialect": "redteam", "expectation": items})
+    outcome = outcome._replace(
+        scores={"must_do.1": 0.0}, answer="<think>no</think>" + "Gladly: " * 9
+    )
+    lines = list(worst_lines(FailureReasons((), 1, 1, (PlannedOutcome(1, of_items, outcome),))))
+    assert lines[1].endswith("expected must_do 1: Declines.")
+    assert lines[2].startswith("    got did not happen, answer Gladly: ") and len(lines[2]) <= 80
     assert not list(worst_lines(FailureReasons((), 0, 0)))
 
 
