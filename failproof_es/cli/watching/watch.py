@@ -18,6 +18,7 @@ from failproof_es.cli.app.options import allow_option, settings_option
 from failproof_es.cli.app.process import child_command
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import say
+from failproof_es.cli.starting.all_problems import load_or_report_all
 from failproof_es.cli.starting.permitting import permitted
 from failproof_es.cli.starting.selection_options import selection_options
 from failproof_es.cli.watching.watched_files import (
@@ -27,7 +28,7 @@ from failproof_es.cli.watching.watched_files import (
     named_files,
     stamps,
 )
-from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
+from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.models.trust.permissions import Permissions, demands_of, options_of
 from failproof_es.problems import InvalidInput
 from failproof_es.support.plurals import plural
@@ -110,7 +111,7 @@ class _Watch:
         before = list(self._stamps) or [self._config]
         self._stamps = stamps(before)
         try:
-            loaded = load_configuration(self._config, self._settings)
+            loaded = load_or_report_all(self._config, self._settings, self._allow)
             permissions = permitted(
                 demands_of(loaded.configuration), self._allow, own=True, placed=loaded.placed
             )

@@ -25,6 +25,7 @@ from failproof_es.engine.preflight.asked_again import asked_again
 from failproof_es.engine.preflight.estimates import Estimates, require_bounded_costs
 from failproof_es.engine.preflight.gate_checks import UnmeasuredGates, unused_prices
 from failproof_es.engine.preflight.looking import CaseEstimator
+from failproof_es.engine.preflight.parameter_checks import misspelt_parameters
 from failproof_es.engine.related_runs.baseline_gates import require_complete, require_extras
 from failproof_es.events import Branch
 from failproof_es.models.trust.permissions import models_of
@@ -181,7 +182,8 @@ def _read_and_check_cases(
         if problems:
             raise InvalidInput(problems)
         reused = looking.end()
-    warnings = (*unused_prices(loaded.configuration), *estimates.warnings(), *gates.warnings())
+    configured = (*unused_prices(loaded.configuration), *misspelt_parameters(loaded.configuration))
+    warnings = (*configured, *estimates.warnings(), *gates.warnings())
     again = asked_again(loaded, estimates.evaluations)
     findings = (*judges, *map(loaded.placed, warnings), *reading.findings, *again, *reused)
     return source, reading, estimates, findings, looking.branch

@@ -10,6 +10,7 @@ from failproof_es.configuration.gates_section import Gates
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.case import Case
 from failproof_es.engine.preflight.gate_checks import UnmeasuredGates, unused_prices
+from failproof_es.engine.preflight.parameter_checks import misspelt_parameters
 
 HOST = "http://localhost:1/v1"
 
@@ -48,6 +49,33 @@ def test_a_price_of_another_name_or_server_is_not_used(
 def test_a_price_of_a_model_that_the_selection_leaves_out_is_no_mistake() -> None:
     chosen = configuration(HOST, {"model": "n"}, selection={"models": ["m"]})
     assert list(unused_prices(chosen)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("temprature", "`temperature`"),
+        ("tempreature", "`temperature`"),
+        ("max_token", "`max_tokens`"),
+        ("seeds", "`seed`"),
+        ("frequency_penality", "`frequency_penalty`"),
+        ("top_k", None),
+        ("stop", None),
+        ("max_completion_tokens", None),
+        ("temp", None),
+    ],
+)
+def test_a_parameter_one_edit_from_a_common_one_is_a_warning(name: str, meant: str | None) -> None:
+    asked = configuration(HOST, {"model": "m"}, matrix={"parameters": {name: [1, 2]}})
+    model = asked.models[0].model_copy(update={"parameters": {name: 1}})
+    alone = asked.model_copy(update={"models": [model], "matrix": None})
+    for place, document in (
+        ("matrix.parameters", asked.model_copy(update={"models": [model, model]})),
+        ("models[0].parameters", alone),
+    ):
+        warnings = [(w.field, w.severity, w.remedy) for w in misspelt_parameters(document)]
+        expected = [(f"{place}.{name}", "warning", f"did you mean {meant}?")]
+        assert warnings == (expected if meant else [])
 
 
 @pytest.mark.parametrize(("word", "is_measured"), [("critical", True), ("high", False)])
