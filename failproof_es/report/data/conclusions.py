@@ -102,9 +102,10 @@ def verdict(
 
 
 def _unlike_series(compared: Sequence[SeriesPairing]) -> Iterator[str]:
-    """A sentence on each two series that were not asked the same, or graded otherwise."""
+    """A sentence on each two compared series that were not asked the same, or graded otherwise."""
     for pairing in compared:
-        if (differs := what_differs(pairing.unpaired)) is not None:
+        differs = what_differs(pairing.unpaired) if pairing.incomparable is None else None
+        if differs is not None:
             whys = "; ".join(unpaired.describe() for unpaired in pairing.unpaired)
             yield (
                 f"{pairing.one} and {pairing.other} were not {differs}. Compared: "

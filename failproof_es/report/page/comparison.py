@@ -82,8 +82,9 @@ def comparison(report: Report) -> Iterator[Block]:
             yield from blocks
     if report.comparisons:
         yield Method(_METHOD)
-    if any(pairing.unpaired for pairing in report.pairings):
-        yield _pairings(report.pairings)
+    compared = [pairing for pairing in report.pairings if pairing.incomparable is None]
+    if any(pairing.unpaired for pairing in compared):
+        yield _pairings(compared)
 
 
 def _pairings(compared: Sequence[SeriesPairing]) -> Block:
