@@ -333,14 +333,18 @@ def _judge_failures(levels: Sequence[str], severities: Mapping[str, Group]) -> G
 
 
 def _judge_cost(limit: float, summary: RunSummary) -> Gate:
-    """The gate on the cost of all answers, in US dollars; not met if the cost of one is unknown."""
+    """The gate on the cost of all answers, in US dollars.
+
+    Not met if the cost of an answer is unknown, or if requests without an answer may have exceeded
+    the limit.
+    """
     gate: Gate = {"limit": limit, "measured": None, "of": summary.planned, "met": False}
     if not summary.planned:
         return gate | {"why": "nothing was planned"}
     spent = summary.spent
     if not summary.unpriced:
-        met = spent.known_usd <= Decimal(str(limit))
-        return gate | {"measured": float(spent.known_usd), "met": met}
+        gate |= {"measured": float(spent.known_usd)}
+        return gate | _judge_known_cost(Decimal(str(limit)), spent)
     unknown = ", ".join(
         _describe_unpriced(key, summary.counts.spending) for key in summary.unpriced
     )
@@ -348,6 +352,21 @@ def _judge_cost(limit: float, summary: RunSummary) -> Gate:
     if priced := spent.answers - spent.unpriced:
         why += f"; {plural(priced, 'other answer')} cost {float(spent.known_usd):.4g} US dollars"
     return gate | {"unpriced": spent.unpriced, "known_usd": float(spent.known_usd), "why": why}
+
+
+def _judge_known_cost(limit: Decimal, spent: Spent) -> Gate:
+    """Whether the cost is within the limit, and the requests that may have added to it."""
+    if not spent.possibly_charged or spent.known_usd > limit:
+        return {"met": spent.known_usd <= limit}
+    requests = f"{plural(spent.possibly_charged, 'request')} without an answer"
+    most = spent.most_usd
+    if most is None:
+        why = f"cannot tell: nothing bounds what {requests} may have cost"
+        return {"met": False, "cannot_tell": True, "why": why}
+    why = f"at most {float(most):.4g}: {requests} may have been charged"
+    if most <= limit:
+        return {"met": True, "why": why}
+    return {"met": False, "cannot_tell": True, "why": f"cannot tell: {why}"}
 
 
 def _describe_unpriced(key: str, spending: Mapping[str, Spent]) -> str:

@@ -22,7 +22,7 @@ class RunResults:
     """The rows of everything that is shown of runs; `RowReader` reads them."""
 
     name: LiteralString = "run_results"
-    version: int = 15
+    version: int = 16
     relations: tuple[Relation, ...] = (
         Relation("TABLE", "prompts"),
         Relation("TABLE", "evaluations"),

@@ -87,6 +87,8 @@ class ModelProgress(Document):
     """Evaluations that ended without a score, by the group of their reason."""
     cost_usd: float | None
     """Cost of its own answers, without its judges'; `None` if the cost of one is unknown."""
+    possibly_charged: int
+    """Requests to it without an answer that may have been charged: `cost_usd` lacks them."""
 
 
 class SuiteProgress(Document):
@@ -184,6 +186,11 @@ class Spending(Document):
     cost_usd: float | None
     """`None` where one answer's cost is not known."""
     known_usd: float
+    possibly_charged: int
+    """Requests without an answer that may have been charged: timed out, broken off, orphaned, in
+    flight. If there are any, the run cost at least `known_usd`."""
+    most_usd: float | None
+    """The most that all answers and these requests may cost; `None` where nothing bounds one."""
     unpriced_answers: int
     unpriced: tuple[str, ...]
     """The models and judges that lack a price, or have an answer of unknown cost."""

@@ -70,6 +70,7 @@ def model_progress(
         classes=in_order(group.classes),
         unscored=unscored_row(summary, model.key),
         cost_usd=None if cost is None else float(cost),
+        possibly_charged=summary.spent_on(model.key).possibly_charged,
     )
 
 
@@ -142,12 +143,12 @@ def spending_of(summary: RunSummary) -> Spending:
     return Spending(
         cost_usd=None if summary.cost_usd is None else float(summary.cost_usd),
         known_usd=float(spent.known_usd),
+        possibly_charged=spent.possibly_charged,
+        most_usd=None if spent.most_usd is None else float(spent.most_usd),
         unpriced_answers=spent.unpriced,
         unpriced=summary.unpriced,
         max_spend_usd=None if ceiling is None else float(ceiling),
-        of_ceiling=None
-        if ceiling is None
-        else spent_text(spent.known_usd, spent.unpriced, ceiling),
+        of_ceiling=None if ceiling is None else spent_text(spent, ceiling),
         input_tokens=spent.input.reported_total,
         output_tokens=spent.output.reported_total,
         input_tokens_unknown=spent.input.unknown,

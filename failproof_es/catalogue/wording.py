@@ -99,8 +99,14 @@ def describe_run_cost(summary: RunSummary) -> str | None:
     if not summary.cost_usd or evaluations <= 0:
         return None
     cost = float(summary.cost_usd)
-    of_all = f"{usd(cost)} for {plural(evaluations, 'evaluation')}"
+    of_all = usd_at_least(cost, summary.spent.possibly_charged)
+    of_all += f" for {plural(evaluations, 'evaluation')}"
     return f"{of_all}, {usd(1_000 * cost / evaluations)} for 1,000"
+
+
+def usd_at_least(cost: float | None, possibly_charged: int | None) -> str:
+    """A cost in words: `at least $0.0800` if requests without an answer may have been charged."""
+    return f"at least {usd(cost)}" if possibly_charged and cost is not None else usd(cost)
 
 
 def usd(cost: float | None) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from failproof_es.catalogue.wording import judge_named, usd
+from failproof_es.catalogue.wording import judge_named, usd_at_least
 from failproof_es.console.pages.charts import CostOf, FailedWhere, RateOf
 from failproof_es.reading.overviews.distributions import STEPS, FinishedOverTime, Spread
 from failproof_es.report.charts import plots
@@ -116,7 +116,11 @@ def _progress(of: tuple[FinishedOverTime, ...], label: str) -> Markup | None:
 
 def _costs(of: tuple[CostOf, ...], label: str) -> Markup | None:
     bars = [
-        plots.Bar(judge_named(cost.asked), cost.cost_usd, usd(cost.cost_usd))
+        plots.Bar(
+            judge_named(cost.asked),
+            cost.cost_usd,
+            usd_at_least(cost.cost_usd, cost.possibly_charged),
+        )
         for cost in of
         if cost.cost_usd
     ]

@@ -7,7 +7,7 @@ An unknown cost is `None`, never 0: no price, no count of tokens, impossible cou
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Self
@@ -133,10 +133,19 @@ class Spent:
     """US dollars of the answers with a known cost."""
     unpriced: int = 0
     """Answers with an unknown cost."""
+    possibly_charged: int = 0
+    """Requests without an answer that their server may have charged (`core.spend`)."""
+    possible_usd: Decimal = Decimal(0)
+    """US dollars that these answers and requests cost at most, as far as a bound is known."""
+    unbounded: int = 0
+    """Those among these answers and requests whose cost has no bound."""
 
     @classmethod
     def of(cls, usage: Usage, cost: Decimal | None) -> Self:
-        """The usage of one answer and its cost in US dollars, `None` if unknown."""
+        """The usage of one answer and its cost in US dollars, `None` if unknown.
+
+        An unknown cost has no bound here: see `bounded`.
+        """
         return cls(
             1,
             TokenCount.of(usage.input_tokens),
@@ -146,7 +155,15 @@ class Spent:
             TokenCount.of(usage.cache_write_1h_tokens),
             Decimal(0) if cost is None else cost,
             int(cost is None),
+            unbounded=int(cost is None),
         )
+
+    def bounded(self, worst: Decimal | None) -> Self:
+        """This one request of unknown cost, which costs at most `worst` US dollars; `None`: no
+        bound is known."""
+        if worst is None:
+            return replace(self, unbounded=1)
+        return replace(self, possible_usd=worst, unbounded=0)
 
     def add(self, usage: Usage, cost: Decimal | None) -> None:
         """Add one more answer, and its cost in US dollars, `None` if unknown."""
@@ -164,11 +181,21 @@ class Spent:
             known_usd = UNROUNDED.multiply(other.known_usd, times)
             self.known_usd = UNROUNDED.add(self.known_usd, known_usd)
         self.unpriced += times * other.unpriced
+        self.possibly_charged += times * other.possibly_charged
+        if other.possible_usd:
+            possible_usd = UNROUNDED.multiply(other.possible_usd, times)
+            self.possible_usd = UNROUNDED.add(self.possible_usd, possible_usd)
+        self.unbounded += times * other.unbounded
 
     @property
     def cost_usd(self) -> Decimal | None:
         """The cost of all answers; `None` if one cost is unknown: a part is not the total."""
         return None if self.unpriced else self.known_usd
+
+    @property
+    def most_usd(self) -> Decimal | None:
+        """The most that all answers and requests may have cost; `None` without a bound."""
+        return None if self.unbounded else UNROUNDED.add(self.known_usd, self.possible_usd)
 
 
 def _rate(

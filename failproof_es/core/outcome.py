@@ -14,13 +14,14 @@ from statistics import fmean
 from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
-from failproof_es.core.costs import Prices, Spent, answer_cost, total
+from failproof_es.core.costs import Prices, Spent, total
 from failproof_es.core.evaluation import (
     Evaluation,
     EvaluationKey,
     ImpossibleHistory,
 )
 from failproof_es.core.evolution import fold_valid_prefix
+from failproof_es.core.spend import RequestSpending, spending_of
 from failproof_es.core.transcript import JudgeVerdict
 from failproof_es.core.unscored import LOST, UnscoredGroup, unscored_group
 from failproof_es.events import (
@@ -148,7 +149,8 @@ class EvaluationOutcome(NamedTuple):
     response_ms: tuple[float, ...] = ()
     """The milliseconds of each answer that the model under test gave in this run, in order."""
     spending: Mapping[str, Spent] = _NOTHING
-    """Tokens and cost of this run's answers, by the key of the model or judge."""
+    """Tokens and cost of this run's answers, and of requests that may have been charged, by the key
+    of the model or judge."""
     impossible: FreeText | None = None
     """Why its record cannot be true or be read; the other fields describe the record before that.
     """
@@ -240,8 +242,7 @@ def outcome_of(
     classification, score, ended = state.classification, state.score, state.abandoned
     requests = retries = orphaned_requests = untold = 0
     answers: list[ResponseReceived] = []
-    costs: list[Decimal | None] = []
-    of_replies: list[Decimal | None] = []
+    charged = spending_of(possible, prices)
     streamed: list[ResponseReceived] = []
     errors: list[RequestError] = []
     graded_by: dict[str, str] = {}
@@ -252,11 +253,8 @@ def outcome_of(
             retries += event.attempt > 1
         elif type(event) is ResponseReceived:
             error = None
-            cost = answer_cost(prices, event)
             answers.append(event)
-            costs.append(cost)
             if event.purpose == "target":
-                of_replies.append(cost)
                 usage = event.usage
                 untold += usage.input_tokens is None or usage.output_tokens is None
                 if event.first_token_ms is not None:
@@ -279,8 +277,13 @@ def outcome_of(
     if imported is not None:
         usage = imported.usage
         untold += usage.input_tokens is None or usage.output_tokens is None
+    of_replies = [
+        spent.cost_usd
+        for event, spent in charged
+        if type(event) is ResponseReceived and event.purpose == "target"
+    ]
     if carried_over is not None:
-        answers, costs = [], []
+        answers, charged = [], []
     return EvaluationOutcome(
         evaluation_id=key.evaluation_id,
         run_id=key.run_id,
@@ -321,23 +324,22 @@ def outcome_of(
         ended_kind=None if ended is None else ended.kind,
         graded_by=graded_by,
         response_ms=tuple([one.latency_ms for one in answers if one.purpose == "target"]),
-        spending=spending_of(answers, costs),
+        spending=_sum_by_key(charged),
         impossible=None if why is None else str(why),
     )
 
 
-def spending_of(
-    answers: Iterable[ResponseReceived], costs: Iterable[Decimal | None]
-) -> dict[str, Spent]:
-    """The usage and cost of these answers, by the key of the model or judge that gave them."""
+def _sum_by_key(charged: Iterable[RequestSpending]) -> dict[str, Spent]:
+    """The usage and cost of these requests, by the key of the model or judge that was asked.
+
+    Changes the spending of requests.
+    """
     spending: dict[str, Spent] = {}
-    for answer, cost in zip(answers, costs, strict=True):
-        key = answer.judge or answer.model_key
-        spent = Spent.of(answer.usage, cost)
-        if key in spending:
-            spending[key].include(spent)
+    for request in charged:
+        if request.key in spending:
+            spending[request.key].include(request.spent)
         else:
-            spending[key] = spent
+            spending[request.key] = request.spent
     return spending
 
 

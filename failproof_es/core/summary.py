@@ -199,8 +199,6 @@ class RunTotals:
     """The finished evaluations of each model under test, in the order of the configuration."""
     cost_usd: Decimal | None
     """The costs, like `RunSummary.cost_usd`."""
-    orphaned_requests: int
-    """Requests whose outcome nobody recorded."""
     spending: Mapping[str, Spent]
     """Usage by the key of the model or judge that answered, like `RunCounts.spending`."""
     clusters: Mapping[str, ClusterSums]
@@ -314,7 +312,7 @@ class RunSummary:
 
     @property
     def spent(self) -> Spent:
-        """The usage of all answers of this run, judges' included."""
+        """The usage of all answers and requests of this run, judges' included."""
         total = Spent()
         for spent in self.counts.spending.values():
             total.include(spent)
@@ -328,7 +326,11 @@ class RunSummary:
     def cost_of(self, key: str) -> Decimal | None:
         """The cost of all answers of this model or judge in US dollars, 0 without any; `None` if
         it is among `unpriced`."""
-        return None if key in self.unpriced else self.counts.spending.get(key, Spent()).cost_usd
+        return None if key in self.unpriced else self.spent_on(key).cost_usd
+
+    def spent_on(self, key: str) -> Spent:
+        """The usage of all answers and requests of this model or judge; do not change it."""
+        return self.counts.spending.get(key) or Spent()
 
     @property
     def unpriced(self) -> tuple[str, ...]:
@@ -346,10 +348,7 @@ class RunSummary:
         for group in (total, *models.values()):
             group.classes.clear()
         clusters = {key: self.cluster_sums(key) for key in self.models}
-        orphaned = self.asking().orphaned_requests
-        return RunTotals(
-            self.run, total, models, self.cost_usd, orphaned, self.counts.spending, clusters
-        )
+        return RunTotals(self.run, total, models, self.cost_usd, self.counts.spending, clusters)
 
     @property
     def brief(self) -> RunSummary:

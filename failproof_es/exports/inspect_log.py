@@ -189,7 +189,7 @@ def head_of(run: RecordedRun, model: ModelSnapshot) -> dict[str, Any]:
                     model_spent.cost_usd,
                 )
                 for key, model_spent in spent.items()
-                if key == model.key
+                if key == model.key and model_spent.answers
             },
             "role_usage": {},
             "connection_limit_history": [],

@@ -59,6 +59,9 @@ def _add_usage(counts: RunCounts, row: CounterRow) -> None:
         answers=answers,
         known_usd=Decimal(row["priced_usd"]),
         unpriced=int(row["answers_unpriced"]),
+        possibly_charged=int(row["possibly_charged"]),
+        possible_usd=Decimal(row["possible_usd"]),
+        unbounded=int(row["unbounded"]),
         **tokens,
     )
     counts.spending.setdefault(key, Spent()).include(spent)

@@ -117,8 +117,8 @@ class ListedRun:
     """`None` if the cost of an answer is unknown."""
     unpriced: tuple[str, ...] = ()
     """The models and judges whose price is unknown."""
-    orphaned: int | None = None
-    """Requests whose outcome nobody recorded, and which may have been charged."""
+    possibly_charged: int | None = None
+    """Requests without an answer that may have been charged: `cost_usd` lacks them."""
     problem: str | None = None
     """Why the run is unreadable."""
     archived: str | None = None
@@ -340,7 +340,7 @@ def _list_run(
         gates_met=run.gates_met,
         cost_usd=None if totals.cost_usd is None else float(totals.cost_usd),
         unpriced=tuple(key for key, price in (run.prices or {}).items() if not price.rates),
-        orphaned=totals.orphaned_requests,
+        possibly_charged=sum(one.possibly_charged for one in totals.spending.values()),
         who=started.who,
         repetitions=repetitions_of(started),
         imported=run.imported_from,

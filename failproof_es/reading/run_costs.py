@@ -24,6 +24,7 @@ MOST_ATTEMPTS = 20
 _USES = (
     "SELECT model_key, purpose, judge, model_answered, requests, answers_unpriced, input_tokens, "
     "output_tokens, cached_input_tokens, cost_usd FROM projections.cost WHERE run_id = %s "
+    "AND requests > 0 "
     'ORDER BY model_key COLLATE "C", purpose DESC, judge COLLATE "C", model_answered COLLATE "C"'
 )
 
@@ -62,6 +63,8 @@ class AttemptCost:
     known_usd: float
     cost_usd: float | None
     """`None` if the cost of an answer is unknown."""
+    possibly_charged: int
+    """Requests without an answer that may have been charged: `cost_usd` lacks them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +87,8 @@ class TotalCost:
     """The sum of the known costs of answers."""
     answers: int
     unpriced: tuple[UnpricedAnswers, ...]
-    orphaned: int
-    """Requests whose outcome nobody recorded, and which may have been charged."""
+    possibly_charged: int
+    """Requests without an answer that may have been charged."""
     uncounted: tuple[int, ...]
     """Numbers of the runs that are archived or damaged."""
     damaged: tuple[int, ...]
@@ -117,7 +120,7 @@ def is_damaged(run: RunTotals | UnreadableRun) -> bool:
 
 def total_cost(runs: Iterable[RunTotals | UnreadableRun]) -> TotalCost:
     """The sum of the costs of these runs' answers, judges' included."""
-    total, count, orphaned = Spent(), 0, 0
+    total, count = Spent(), 0
     unpriced: defaultdict[str, dict[int, int]] = defaultdict(dict)
     uncounted: list[int] = []
     damaged: list[int] = []
@@ -128,7 +131,6 @@ def total_cost(runs: Iterable[RunTotals | UnreadableRun]) -> TotalCost:
             if is_damaged(run):
                 damaged.append(run.run_number)
             continue
-        orphaned += run.orphaned_requests
         for key, spent in run.spending.items():
             total.include(spent)
             if spent.unpriced:
@@ -142,7 +144,7 @@ def total_cost(runs: Iterable[RunTotals | UnreadableRun]) -> TotalCost:
             UnpricedAnswers(key, sum(of_runs.values()), tuple(sorted(of_runs)))
             for key, of_runs in sorted(unpriced.items())
         ),
-        orphaned=orphaned,
+        possibly_charged=total.possibly_charged,
         uncounted=tuple(sorted(uncounted)),
         damaged=tuple(sorted(damaged)),
     )
@@ -186,6 +188,8 @@ def uses_of(connection: Connection, reader: ResultReader, summary: RunSummary) -
 def _by_asked(summary: RunSummary) -> Iterator[Use]:
     judges = {judge.key for judge in summary.run.started.judges}
     for key, spent in sorted(summary.counts.spending.items()):
+        if not spent.answers:
+            continue
         yield Use(
             key, None, key if key in judges else None, None, spent.answers, spent.unpriced,
             spent.input.reported_total, spent.output.reported_total,
@@ -224,6 +228,7 @@ def _attempt(summary: RunSummary, place: int) -> AttemptCost:
         unpriced=spent.unpriced,
         known_usd=float(spent.known_usd),
         cost_usd=_usd(summary.cost_usd),
+        possibly_charged=spent.possibly_charged,
     )
 
 

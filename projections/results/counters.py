@@ -16,9 +16,10 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.core.costs import Prices, Spent, answer_cost
+from failproof_es.core.costs import Prices, Spent
 from failproof_es.core.exact_numbers import UNROUNDED
-from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.outcome import EvaluationOutcome, FoldedHistory
+from failproof_es.core.spend import spending_of
 from failproof_es.core.summary import RunCounts
 from failproof_es.events import Event, ResponseReceived
 from projections.protocol import Cursor, visible
@@ -49,7 +50,7 @@ class UsageKey(NamedTuple):
 
 @dataclass(slots=True)
 class AnswerUsage:
-    """The usage of answers, and the number of answers that lack a token count."""
+    """The usage of requests, and the number of answers that lack a token count."""
 
     spent: Spent = field(default_factory=Spent)
     without_usage: int = 0
@@ -78,22 +79,15 @@ class CounterChange:
         self.counts.add_without_spending(outcome, case, times)
         if not outcome.spending:
             return
-        answers = [event for event in history if type(event) is ResponseReceived]
-        answers = answers[: outcome.answers]  # answers beyond them contradict the history
-        for answer in answers:
-            key = UsageKey(answer.model_key, answer.purpose, answer.judge or "", answer.model or "")
+        if outcome.impossible is not None:
+            history = FoldedHistory.of(history).possible
+        for event, spent in spending_of(history, prices):
+            answered = event.model if type(event) is ResponseReceived else None
+            key = UsageKey(event.model_key, event.purpose, event.judge or "", answered or "")
             usage = self.usage.get(key)
             if usage is None:
                 usage = self.usage[key] = AnswerUsage()
-            token_usage = answer.usage
-            usage.without_usage += times * (
-                token_usage.input_tokens is None or token_usage.output_tokens is None
-            )
-            if len(answers) == 1:
-                spent = outcome.spending[answer.judge or answer.model_key]
-            else:
-                spent = Spent()
-                spent.add(token_usage, answer_cost(prices, answer))
+            usage.without_usage += times * bool(spent.input.unknown or spent.output.unknown)
             usage.spent.include(spent, times)
 
 
@@ -119,7 +113,7 @@ _USAGE_SUMS: tuple[LiteralString, ...] = (
     "requests", "answers_without_usage", "input_tokens", "input_told", "output_tokens",
     "output_told", "cached_input_tokens", "cached_input_told", "cache_write_tokens",
     "cache_write_told", "cache_write_1h_tokens", "cache_write_1h_told", "answers_unpriced",
-    "priced_usd",
+    "priced_usd", "possibly_charged", "possible_usd", "unbounded",
 )  # fmt: skip
 
 GROUPS = CounterTable(
@@ -135,7 +129,7 @@ ASKING = CounterTable(
 )
 USAGE = CounterTable(
     "token_usage", ("model_key", "purpose", "judge", "model_answered"), (), _USAGE_SUMS,
-    (*("text",) * 4, *("numeric",) * 14),
+    (*("text",) * 4, *("numeric",) * 17),
 )  # fmt: skip
 ERRORS = CounterTable(
     "run_errors", ("error_key",), ("asked", "kind", "message"), ("requests",),
@@ -255,7 +249,7 @@ def _usage(run: UUID, change: CounterChange) -> Iterable[tuple[Any, ...]]:
         numbers = (number for counts in tokens for number in (counts.total, counts.reporting))
         yield (
             run, *map(visible, key), spent.answers, usage.without_usage, *numbers, spent.unpriced,
-            spent.known_usd,
+            spent.known_usd, spent.possibly_charged, spent.possible_usd, spent.unbounded,
         )  # fmt: skip
 
 

@@ -77,23 +77,36 @@ def _json(value: Any) -> str:
 def spent_list(spent: Spent) -> list[str]:
     """The numbers of a `Spent` as decimal texts, because numbers from a server have no bound.
 
-    In order: answers, unpriced, known US dollars, then for each of `TOKENS` the sum of tokens and
-    the number of answers that reported them.
+    In order: answers, unpriced, known US dollars, requests possibly charged, possible US dollars,
+    unbounded, then for each of `TOKENS` the sum of tokens and the number of answers that reported
+    them.
     """
     tokens = spent.input, spent.output, spent.cached_input, spent.cache_write, spent.cache_write_1h
     numbers = [str(number) for counts in tokens for number in (counts.total, counts.reporting)]
-    return [str(spent.answers), str(spent.unpriced), str(spent.known_usd), *numbers]
+    sums = (
+        spent.answers, spent.unpriced, spent.known_usd, spent.possibly_charged, spent.possible_usd,
+        spent.unbounded,
+    )  # fmt: skip
+    return [*map(str, sums), *numbers]
 
 
 def spent_of(numbers: Sequence[Any]) -> Spent:
     """The `Spent` with these numbers, in the order of `spent_list`."""
-    answers, unpriced, known_usd, *rest = numbers
+    answers, unpriced, known_usd, possibly_charged, possible_usd, unbounded, *rest = numbers
     total = int(answers)
     tokens = {
         name: TokenCount(int(read), int(reported), total - int(reported))
         for name, read, reported in zip(TOKENS, rest[::2], rest[1::2], strict=True)
     }
-    return Spent(answers=total, unpriced=int(unpriced), known_usd=Decimal(known_usd), **tokens)
+    return Spent(
+        answers=total,
+        unpriced=int(unpriced),
+        known_usd=Decimal(known_usd),
+        possibly_charged=int(possibly_charged),
+        possible_usd=Decimal(possible_usd),
+        unbounded=int(unbounded),
+        **tokens,
+    )
 
 
 _TEXT = _StoredType("text", visible, exact_text)
@@ -127,9 +140,10 @@ _BY_TYPE: Mapping[Any, _StoredType] = {
         "json",
         lambda spending: _json({key: spent_list(spent) for key, spent in spending.items()}),
         lambda text: {key: spent_of(numbers) for key, numbers in json_value(text).items()},
-        "The value of a key is a JSON list: answers, answers of unknown cost, known US dollars; "
-        "then the sum and the number of answers that reported it, of the tokens read, written, "
-        "cached, stored, and stored for an hour.",
+        "The value of a key is a JSON list: answers, answers of unknown cost, known US dollars, "
+        "requests possibly charged, possible US dollars, those without a bound; then the sum and "
+        "the number of answers that reported it, of the tokens read, written, cached, stored, and "
+        "stored for an hour.",
     ),
 }
 

@@ -96,6 +96,9 @@ CREATE TABLE token_usage (
     cache_write_1h_told numeric NOT NULL,
     answers_unpriced numeric NOT NULL,
     priced_usd numeric NOT NULL,
+    possibly_charged numeric NOT NULL,
+    possible_usd numeric NOT NULL,
+    unbounded numeric NOT NULL,
     PRIMARY KEY (run_id, model_key, purpose, judge, model_answered)
 );
 
@@ -198,7 +201,9 @@ SELECT
     CASE WHEN u.answers_unpriced = 0 THEN trim_scale(u.priced_usd) END AS cost_usd,
     p.price_version,
     CASE WHEN u.cache_write_told > 0 THEN u.cache_write_tokens END AS cache_write_tokens,
-    u.answers_unpriced
+    u.answers_unpriced,
+    u.possibly_charged,
+    CASE WHEN u.unbounded = 0 THEN trim_scale(u.priced_usd + u.possible_usd) END AS most_usd
 FROM token_usage u
 LEFT JOIN failproof.price_list p
     ON p.run_id = u.run_id AND p.model_key = coalesce(nullif(u.judge, ''), u.model_key);
@@ -279,3 +284,7 @@ COMMENT ON COLUMN cost.price_version IS 'The price data that was used.';
 COMMENT ON COLUMN cost.cache_write_tokens IS
     'The part of the tokens read that was written to a cache; null when no answer reported it.';
 COMMENT ON COLUMN cost.answers_unpriced IS 'Answers of unknown cost.';
+COMMENT ON COLUMN cost.possibly_charged IS
+    'Requests without an answer that may have been charged; no other column counts them.';
+COMMENT ON COLUMN cost.most_usd IS
+    'US dollars that these answers and requests cost at most; null when nothing bounds them.';

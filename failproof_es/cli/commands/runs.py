@@ -12,7 +12,7 @@ from uuid import UUID
 
 import click
 
-from failproof_es.catalogue.wording import usd
+from failproof_es.catalogue.wording import usd, usd_at_least
 from failproof_es.cli.app.chosen_run import left_out_rows, say_warning
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.next_page import say_next_page
@@ -73,8 +73,8 @@ _MOST_MODELS = 2
 _KEYS = (
     "run_id", "run_number", "name", "status", "started_at", "dialect", "models", "experiment",
     "attempt", "attempts", "overlapping", "planned", "selection", "finished", "unfinished",
-    "unscored", "passed", "gates_met", "cost_usd", "unpriced", "orphaned", "workers", "undriven",
-    "problem", "archived", "imported", "branch", "given_name", "tags", "note", "hidden",
+    "unscored", "passed", "gates_met", "cost_usd", "unpriced", "possibly_charged", "workers",
+    "undriven", "problem", "archived", "imported", "branch", "given_name", "tags", "note", "hidden",
 )  # fmt: skip
 """The keys of a run as JSON, in this order."""
 _REMARKS = ("imported", "selection", "branch")
@@ -148,8 +148,9 @@ def runs(
     workers      who drives it now; `workers` says more of each. The remark of a running run that
                  nobody drives says since when, and how to resume it
     cost         of all answers, judges included; `unknown` if a price or a token count is;
-                 `at least` if a request was orphaned, which may have been charged. In JSON
-                 `unpriced` names the models without a price, `orphaned` counts those requests
+                 `at least` if a request without an answer may have been charged. In JSON
+                 `unpriced` names the models without a price, `possibly_charged` counts these
+                 requests
 
     A run that is archived is listed as `archived`; in JSON `archived` says where it is, and how to
     attach it. What was not recorded when it ended is unknown.
@@ -240,7 +241,7 @@ def _print_total(
         print_json({**asdict(total), "left_out": left_out})
         return
     is_unknown = total.cost_usd is None and not total.known_usd
-    is_least = "at least " if total.cost_usd is None or total.orphaned else ""
+    is_least = "at least " if total.cost_usd is None or total.possibly_charged else ""
     unpriced = (
         f"{of.model}: {plural(of.answers, 'answer')} in {plural(len(of.run_numbers), 'run')}"
         for of in total.unpriced
@@ -251,7 +252,7 @@ def _print_total(
         "answers": f"{total.answers:,}",
         "cost": usd(None) if is_unknown else f"{is_least}{usd(total.known_usd)}",
         "unpriced": "; ".join(unpriced),
-        "orphaned": total.orphaned and plural(total.orphaned, "request"),
+        "possibly charged": total.possibly_charged and plural(total.possibly_charged, "request"),
         "uncounted": uncounted and f"{uncounted} (archived or unreadable)",
     }
     print_facts({name: value for name, value in facts.items() if value})
@@ -356,12 +357,6 @@ def _describe_tags(tags: Sequence[str]) -> str | None:
     return f"tags: {', '.join(tags)}" if tags else None
 
 
-def describe_cost(row: Mapping[str, Any]) -> str:
-    """The cost in words: `at least`, as an orphaned request may have been charged; or `unknown`."""
-    is_least = row["orphaned"] and row["cost_usd"] is not None
-    return f"{'at least ' if is_least else ''}{usd(row['cost_usd'])}"
-
-
 def _for_people(row: dict[str, Any]) -> dict[str, Any]:
     undriven = row["undriven"]
     gone = None if undriven is None else undriven.describe(row["run_number"])
@@ -373,7 +368,7 @@ def _for_people(row: dict[str, Any]) -> dict[str, Any]:
         "remark_shown": "; ".join(filter(None, remarks)),
         "attempt_shown": row["attempt"] and f"{row['attempt']} of {row['attempts']}",
         "passed_shown": f"{passed} unknown" if passed and row["archived"] else passed or None,
-        "cost_shown": describe_cost(row),
+        "cost_shown": usd_at_least(row["cost_usd"], row["possibly_charged"]),
         "gates_shown": GATES[row["gates_met"]],
         "workers_shown": _describe_workers(row["workers"]),
         "finished_shown": None if row["planned"] is None else f"{row['finished']}/{row['planned']}",

@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from failproof_es.assurance.protection_status import ProtectionStatus
-from failproof_es.catalogue.run import Annotation, AskedAgain, Imported, RunDocument
+from failproof_es.catalogue.run import Annotation, AskedAgain, Imported, RunDocument, Spending
 from failproof_es.catalogue.run_document import run_document
-from failproof_es.catalogue.wording import describe_version
+from failproof_es.catalogue.wording import describe_version, usd, usd_at_least
 from failproof_es.cli.app.as_of import as_of_option
 from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.errors import ExitCode
@@ -195,7 +195,7 @@ def _facts(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
     """The facts to print by name, in this order; an empty text is left out."""
     started, summary, counts = run.started, run.summary, document.counts
     versions = ", ".join(sorted(set(document.price_sources.values())))
-    cost = None if summary.cost_usd is None else f"${summary.cost_usd:.4f} ({versions})"
+    cost = _cost_for_people(document.spending, versions)
     undriven = document.undriven
     reason = document.reason if undriven is None else undriven.describe(document.run_number)
     status = document.status if reason is None else f"{document.status}: {reason}"
@@ -238,6 +238,18 @@ def _facts(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
         "attempt": document.attempts.describe(),
         **_ledger_for_people(document.protection, document.run_number),
     }
+
+
+def _cost_for_people(spending: Spending, versions: str) -> str | None:
+    """The cost with the prices' versions, and the most that it may be; `None` if it is unknown."""
+    if spending.cost_usd is None:
+        return None
+    text = usd_at_least(spending.cost_usd, spending.possibly_charged)
+    if spending.possibly_charged:
+        most = "" if spending.most_usd is None else f", at most {usd(spending.most_usd)}"
+        requests = plural(spending.possibly_charged, "request")
+        text += f"{most}: {requests} without an answer may have been charged"
+    return f"{text} ({versions})"
 
 
 def _evaluations_for_people(summary: RunSummary) -> str:

@@ -83,6 +83,7 @@ def _figures(model: ModelProgressState) -> dict[str, Any]:
         "failed_requests": model.asking.errors,
         "tokens": _tokens(model.spent),
         "cost_usd": model.cost_usd,
+        "possibly_charged": model.spent.possibly_charged,
     }
 
 

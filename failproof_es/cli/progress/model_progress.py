@@ -25,7 +25,7 @@ class ModelProgressState:
     """Number of evaluations in `group` that were carried over from another run."""
     asking: RequestStats = field(default_factory=RequestStats)
     spent: Spent = field(default_factory=Spent)
-    """Tokens and costs of the answers for this model, judges' included."""
+    """Tokens and costs of the requests for this model, judges' included."""
     priced: bool = False
     """Whether a price of the model is on record."""
     in_flight: set[UUID] = field(default_factory=set)

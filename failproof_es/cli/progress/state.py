@@ -18,10 +18,10 @@ from uuid import UUID
 from failproof_es.cli.progress.error_groups import ErrorGroups
 from failproof_es.cli.progress.model_progress import ModelProgressState, Pace, RateLimit
 from failproof_es.configuration.recorded import recorded_configuration
-from failproof_es.core.costs import Prices, Spent, answer_cost, priced
+from failproof_es.core.costs import Prices, Spent, priced
 from failproof_es.core.evaluation import Evaluation, JudgeVerdict
 from failproof_es.core.outcome import EvaluationOutcome, outcome_of
-from failproof_es.core.spend import written_usd
+from failproof_es.core.spend import Outcome, spending_of, written_usd
 from failproof_es.core.summary import RunSummary, add_to_group
 from failproof_es.core.unscored import unscored_group
 from failproof_es.engine.history import RecordedEvaluation
@@ -96,6 +96,8 @@ class ProgressState:
         self.errors = ErrorGroups()
         self._prices: Prices = {}
         self._open: dict[UUID, _UnfinishedEvaluation] = {}
+        self._sent: dict[UUID, RequestSent] = {}
+        """The requests in flight, by evaluation."""
         self._clock = clock
         self._now = now
         self._ceiling: int | None = None
@@ -113,25 +115,26 @@ class ProgressState:
             case RequestSent():
                 model = self._model(event.model_key)
                 model.in_flight.add(event.originator_id)
+                self._sent[event.originator_id] = event
+                model.spent.include(self._spent_on(event))
                 model.asking.requests += 1
                 model.asking.retries += event.attempt > 1
             case ResponseReceived():
                 model = self._model(event.model_key)
-                model.in_flight.discard(event.originator_id)
+                self._end_request(event)
                 model.asking.answers += 1
                 self.errors.is_waiting = False
-                model.spent.add(event.usage, answer_cost(self._prices, event))
                 if (open_ := self._open.get(event.originator_id)) is not None:
                     open_.last_error = None
             case ErrorRecorded():
                 model = self._model(event.model_key)
-                model.in_flight.discard(event.originator_id)
+                self._end_request(event)
                 model.asking.errors += 1
                 self._unfinished_state(event).last_error = event
                 self.errors.add(event)
             case AttemptOrphaned():
                 model = self._model(event.model_key)
-                model.in_flight.discard(event.originator_id)
+                self._end_request(event)
                 model.asking.orphaned_requests += 1
             case Classified():
                 self._unfinished_state(event).class_ = event.primary
@@ -195,7 +198,7 @@ class ProgressState:
             model.asking.include(summary.asking(key))
             model.asking.in_flight = 0  # known from each evaluation instead
             model.carried_over = model.asking.carried_over
-            model.spent.include(summary.counts.spending.get(key, Spent()))
+            model.spent.include(summary.spent_on(key))
 
     def remember(self, recorded: RecordedEvaluation) -> None:
         """Restore the state of an evaluation that began before this process drives the run.
@@ -206,6 +209,7 @@ class ProgressState:
         for event in recorded.history:
             state.observe(event)
         self._open.update(state._open)
+        self._sent.update(state._sent)
         for key, model in state.models.items():
             self._model(key).in_flight |= model.in_flight
 
@@ -330,6 +334,20 @@ class ProgressState:
             model = ModelProgressState(key, priced=priced(self._prices, [key]))
             self.models[key] = model
         return model
+
+    def _end_request(self, outcome: Outcome) -> None:
+        """Replace the most that the request may cost by the cost with this outcome."""
+        model = self._model(outcome.model_key)
+        model.in_flight.discard(outcome.originator_id)
+        request = self._sent.pop(outcome.originator_id, None)
+        if request is not None:
+            model.spent.include(self._spent_on(request), -1)
+        model.spent.include(self._spent_on(*filter(None, (request,)), outcome))
+
+    def _spent_on(self, *history: Event) -> Spent:
+        """The usage and cost of a request by its events; nothing if it costs nothing."""
+        charged = spending_of(history, self._prices)
+        return charged[0].spent if charged else Spent()
 
     def _unfinished_state(self, event: EvaluationEvent) -> _UnfinishedEvaluation:
         return self._open.setdefault(event.originator_id, _UnfinishedEvaluation())

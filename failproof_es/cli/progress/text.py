@@ -35,8 +35,7 @@ def heading(state: ProgressState) -> str:
         parts.append(f"{done} ({percent_done(state.finished, state.planned)})")
     parts.append(f"{duration(state.elapsed_s)} elapsed")
     if (ceiling := state.max_spend_usd) is not None:
-        spent = state.total.spent
-        parts.append(f"spent {spent_text(spent.known_usd, spent.unpriced, ceiling)}")
+        parts.append(f"spent {spent_text(state.total.spent, ceiling)}")
     if state.phase == "evaluating" and (seconds := state.seconds_left) is not None:
         parts.append(f"{duration(seconds)} left")
     return one_line(f"{run}: {', '.join(parts)}")
@@ -97,10 +96,15 @@ def _facts(state: ProgressState, model: ModelProgressState) -> dict[str, str]:
         "in flight": f"{len(model.in_flight):,}",
         "answers": _answers(model, pace),
         "rate/s": "-" if pace.per_second is None else f"{pace.per_second:.1f}",
-        "cost": "-" if model.cost_usd is None else f"${model.cost_usd:.4f}",
+        "cost": "-" if model.cost_usd is None else _cost(model),
         "left": "-" if pace.seconds_left is None else duration(pace.seconds_left),
         "limit": limit_text(state.rate_limit(model.key)),
     }
+
+
+def _cost(model: ModelProgressState) -> str:
+    least = "at least " if model.spent.possibly_charged else ""
+    return f"{least}${model.cost_usd:.4f}"
 
 
 def _answers(model: ModelProgressState, pace: Pace) -> str:

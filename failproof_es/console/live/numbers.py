@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from failproof_es.catalogue.pass_rate import PassRate
-from failproof_es.catalogue.run import ModelProgress, SuiteProgress
+from failproof_es.catalogue.run import ModelProgress, Spending, SuiteProgress
 from failproof_es.catalogue.run_numbers import (
     errors_of,
     model_progress,
@@ -38,7 +38,7 @@ class LivePage:
             self.texts[live_key("unscored", *names)] = f"{unscored.evaluations:,}"
         asking, spending = summary.asking(), spending_of(summary)
         self.texts |= {
-            "cost": self._cost(spending.cost_usd),
+            "cost": self._cost(spending),
             "cost-note": cost_note(spending),
             "tokens-in": _count(spending.input_tokens),
             "tokens-out": _count(spending.output_tokens),
@@ -57,11 +57,14 @@ class LivePage:
             self.texts[f"{key}-{name}"] = f"{getattr(counts, name):,}"
         for name, count in model.classes.items():
             self.texts[f"{key}-class-{name}"] = f"{count:,}"
-        self.texts[f"{key}-cost"] = self._cost(model.cost_usd)
+        self.texts[f"{key}-cost"] = self._cost(model)
         self._rate(key, model.passed)
 
-    def _cost(self, usd: float | None) -> str:
-        return usd_text(usd) if self._asked else "–"
+    def _cost(self, of: Spending | ModelProgress) -> str:
+        if not self._asked:
+            return "–"
+        is_least = of.possibly_charged and of.cost_usd is not None
+        return f"{'at least ' if is_least else ''}{usd_text(of.cost_usd)}"
 
     def _suite(self, key: str, suite: SuiteProgress) -> None:
         for name in ("cases", "finished", "abandoned"):

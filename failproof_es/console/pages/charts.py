@@ -48,6 +48,7 @@ class CostOf(Document):
     answers: int
     unpriced: int
     cost_usd: float | None
+    possibly_charged: int
 
 
 class ChartsPage(PageModel):

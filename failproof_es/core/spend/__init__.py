@@ -16,13 +16,16 @@ from failproof_es.core.spend.budget import RunBudget as RunBudget
 from failproof_es.core.spend.budget import SpendBudget as SpendBudget
 from failproof_es.core.spend.budget import SpendState as SpendState
 from failproof_es.core.spend.budget import ceiling_of as ceiling_of
+from failproof_es.core.spend.budget import describe_unknown as describe_unknown
 from failproof_es.core.spend.budget import spent_text as spent_text
 from failproof_es.core.spend.budget import usd_text as usd_text
 from failproof_es.core.spend.budget import written_usd as written_usd
 from failproof_es.core.spend.charges import Charge as Charge
 from failproof_es.core.spend.charges import Outcome as Outcome
+from failproof_es.core.spend.charges import RequestSpending as RequestSpending
 from failproof_es.core.spend.charges import charge_of as charge_of
 from failproof_es.core.spend.charges import costs_nothing as costs_nothing
+from failproof_es.core.spend.charges import spending_of as spending_of
 from failproof_es.core.spend.slices import Grant as Grant
 from failproof_es.core.spend.slices import SliceBudget as SliceBudget
 from failproof_es.core.spend.slices import SpendReport as SpendReport

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Protocol
 
+from failproof_es.core.costs import Spent
 from failproof_es.core.exact_numbers import UNROUNDED
 from failproof_es.core.run import Run
 from failproof_es.core.spend.charges import Charge
@@ -63,8 +64,11 @@ class SpendState:
         return replace(self, reserved=rest).charging(charge)
 
     def charging(self, charge: Charge) -> SpendState:
-        """The state with one more charge that was not reserved, such as for a recorded outcome."""
-        if charge.is_known:
+        """The state with one more charge that was not reserved, such as for a recorded outcome.
+
+        A request that costs nothing at most has no unknown cost.
+        """
+        if charge.is_known or not charge.usd:
             return replace(self, known_usd=UNROUNDED.add(self.known_usd, charge.usd))
         unknown = UNROUNDED.add(self.unknown, charge.usd)
         return replace(self, unknown=unknown, unknown_requests=self.unknown_requests + 1)
@@ -118,13 +122,23 @@ class RunBudget:
         return UNROUNDED.add(self.spending.spent, amount) <= self.ceiling
 
 
-def spent_text(known_usd: Decimal, unpriced: int, ceiling: Decimal) -> str:
-    """The known cost of answers and the ceiling: `$0.25 of $1.00`.
+def spent_text(spent: Spent, ceiling: Decimal) -> str:
+    """The known cost of a run, the most that the rest may cost, and the ceiling.
 
-    `, and 2 answers of unknown cost` follows if `unpriced` is 2; nothing if it is 0.
+    `$0.25 of $1.00, and up to $0.02 for 2 requests without a known cost`.
     """
-    unknown = f", and {plural(unpriced, 'answer')} of unknown cost" if unpriced else ""
-    return f"{usd_text(known_usd)} of {usd_text(ceiling)}{unknown}"
+    unknown = describe_unknown(spent.possible_usd, spent.unpriced + spent.possibly_charged)
+    return f"{usd_text(spent.known_usd)} of {usd_text(ceiling)}{unknown}"
+
+
+def describe_unknown(most_usd: Decimal, requests: int) -> str:
+    """The requests without a known cost and the most that they may cost, as a suffix for what is
+    known; empty without any."""
+    if not requests:
+        return ""
+    return (
+        f", and up to {usd_text(most_usd)} for {plural(requests, 'request')} without a known cost"
+    )
 
 
 def usd_text(amount: Decimal) -> str:

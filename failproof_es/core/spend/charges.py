@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import NamedTuple
 
-from failproof_es.core.costs import Prices, answer_cost
-from failproof_es.events import AttemptOrphaned, ErrorRecorded, ResponseReceived
+from failproof_es.core.costs import Prices, Spent, answer_cost
+from failproof_es.core.spend.worst_case import worst_case
+from failproof_es.events import (
+    VOIDS_ANSWER,
+    AttemptOrphaned,
+    ErrorRecorded,
+    Event,
+    RequestSent,
+    ResponseReceived,
+)
 
 Outcome = ResponseReceived | ErrorRecorded | AttemptOrphaned
 
@@ -44,8 +54,62 @@ def charge_of(prices: Prices, worst: Decimal, outcome: Outcome) -> Charge:
 
 
 def costs_nothing(error: ErrorRecorded) -> bool:
-    """Whether the error shows that the server did not answer: it refused, or was not reached."""
+    """Whether the error shows that the server did not answer: it refused, or was not reached; or
+    whether it voids an answer, which has the cost."""
+    if error.kind == VOIDS_ANSWER:
+        return True
     if error.status is None:
         return error.kind == "connection" and error.latency_ms is None  # nothing was written to it
     refused = 400 <= error.status < 500 and error.status not in _TIMED_OUT
     return refused or (error.disposition == "deferred" and error.status != _BAD_GATEWAY)
+
+
+class RequestSpending(NamedTuple):
+    """A request that cost something, or may have."""
+
+    event: RequestSent | Outcome
+    """Its outcome; the request itself if it waits for one."""
+    spent: Spent
+
+    @property
+    def key(self) -> str:
+        """The key of the model or judge that was asked."""
+        return self.event.judge or self.event.model_key
+
+
+def spending_of(history: Iterable[Event], prices: Prices) -> list[RequestSpending]:
+    """The spending of each request of an evaluation's history, in order, as in `charge_of`.
+
+    Left out are requests that cost nothing, such as those that their server refused.
+    """
+    charged: list[RequestSpending] = []
+    request: RequestSent | None = None
+    for event in history:
+        if type(event) is RequestSent:
+            request = event
+        elif type(event) is ResponseReceived:
+            spent = Spent.of(event.usage, answer_cost(prices, event))
+            if spent.unpriced:
+                spent = spent.bounded(_worst_case(prices, request))
+            charged.append(RequestSpending(event, spent))
+            request = None
+        elif isinstance(event, ErrorRecorded | AttemptOrphaned):
+            if not (isinstance(event, ErrorRecorded) and costs_nothing(event)):
+                charged += _possibly_charged(prices, request, event)
+            request = None
+    if request is not None:
+        charged += _possibly_charged(prices, request, request)
+    return charged
+
+
+def _possibly_charged(
+    prices: Prices, request: RequestSent | None, event: RequestSent | Outcome
+) -> Iterator[RequestSpending]:
+    """The spending of a request without an answer; nothing if its server charges nothing."""
+    worst = _worst_case(prices, request)
+    if worst is None or worst:
+        yield RequestSpending(event, Spent(possibly_charged=1).bounded(worst))
+
+
+def _worst_case(prices: Prices, request: RequestSent | None) -> Decimal | None:
+    return None if request is None else worst_case(prices, request)

@@ -233,15 +233,16 @@ class Validation:
             message = f"{plural(count, 'reply', 'replies')} of {key} {_ENDINGS[meaning]}"
             kind = "unknown_finish_reason" if meaning == "unknown" else meaning
             self._add_notice(kind, f"{message}: {word}" if word else message)
+        answered = {key: spent for key, spent in sorted(spending.items()) if spent.answers}
         return {
             "passed": not any(finding.integrity for finding in self.findings),
             "checked": dict(self.checked),
             "findings": tuple(self.findings),
             "more": dict(self.more),
-            "usage": {key: _usage(spent) for key, spent in sorted(spending.items())},
+            "usage": {key: _usage(spent) for key, spent in answered.items()},
             "cost_usd": {
                 key: None if spent.cost_usd is None else str(spent.cost_usd)
-                for key, spent in sorted(spending.items())
+                for key, spent in answered.items()
             },
         }
 

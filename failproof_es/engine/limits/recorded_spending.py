@@ -19,7 +19,6 @@ from failproof_es.core.sharding.shards import PlanPart
 from failproof_es.core.spend import Charge, Outcome, SpendState, charge_of, worst_case
 from failproof_es.engine.unfinished import read_planned_streams
 from failproof_es.events import (
-    VOIDS_ANSWER,
     AttemptOrphaned,
     ErrorRecorded,
     Event,
@@ -77,9 +76,10 @@ def _spending(
 ) -> SpendState:
     """`spending` plus the costs of these outcomes and of the requests in `waiting`, which have
     none. `waiting` has the stream and the version of each request."""
-    for some in _batches(_charged_outcomes(outcomes)):
+    for some in _batches(outcomes):
         unknown: list[Outcome] = []
         for outcome in some:
+            assert isinstance(outcome, ResponseReceived | ErrorRecorded | AttemptOrphaned)
             charge = charge_of(prices, _UNPRICED, outcome)
             if charge.is_known:
                 spending = spending.charging(charge)
@@ -92,18 +92,6 @@ def _spending(
         for worst in _worst_cases(connection, prices, places):
             spending = spending.charging(Charge(worst, is_known=False))
     return spending
-
-
-def _charged_outcomes(events: Iterable[Event]) -> Iterator[Outcome]:
-    """The outcome of each request.
-
-    Left out is the error that follows an answer of another model than the requested one: the answer
-    has the cost.
-    """
-    for event in events:
-        assert isinstance(event, ResponseReceived | ErrorRecorded | AttemptOrphaned)
-        if not (isinstance(event, ErrorRecorded) and event.kind == VOIDS_ANSWER):
-            yield event
 
 
 def _worst_cases(

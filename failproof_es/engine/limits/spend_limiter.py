@@ -18,6 +18,7 @@ from failproof_es.core.spend import (
     SpendState,
     ceiling_of,
     charge_of,
+    describe_unknown,
     most_input_tokens,
     most_output_tokens,
     usd_text,
@@ -31,7 +32,6 @@ from failproof_es.events import (
     ResponseReceived,
 )
 from failproof_es.problems import InvalidInput
-from failproof_es.support.plurals import plural
 
 
 class SpendRefused(Exception):
@@ -176,10 +176,7 @@ def require_ceiling_above(spending: SpendState, ceiling: Decimal) -> None:
 
 
 def _unknown_costs(spending: SpendState) -> str:
-    if not spending.unknown_requests:
-        return ""
-    requests = plural(spending.unknown_requests, "request")
-    return f", and up to {usd_text(spending.unknown)} for {requests} without a known cost"
+    return describe_unknown(spending.unknown, spending.unknown_requests)
 
 
 def _get_model_key(request: RequestSent) -> str:

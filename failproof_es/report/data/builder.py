@@ -190,7 +190,7 @@ def _own_events(connection: Connection, run_id: UUID, kind: type[E]) -> Iterator
 
 
 def costs_of(summary: RunSummary) -> Iterator[Cost]:
-    """The cost of each model, then of each judge, that answered in the run.
+    """The cost of each model, then of each judge, that answered in the run or may have.
 
     Answers of carried-over evaluations do not count.
     """
@@ -202,5 +202,5 @@ def costs_of(summary: RunSummary) -> Iterator[Cost]:
                 run.started.run_number, model.key, took.answers,
                 took.input.reported_total, took.output.reported_total,
                 None if cost is None else float(cost),
-                took.input.unknown, took.output.unknown,
+                took.input.unknown, took.output.unknown, took.possibly_charged,
             )  # fmt: skip

@@ -308,6 +308,8 @@ def _limitations(report: Report, series: Mapping[str, Sequence[Observation]]) ->
     if unknown := [cost.key for cost in report.costs if cost.cost_usd is None]:
         names = ", ".join(map(judge_named, dict.fromkeys(unknown)))
         yield f"The cost of {names} is unknown: no price, or no count of tokens."
+    if charged := sum(cost.possibly_charged for cost in report.costs):
+        yield f"{plural(charged, 'request')} without an answer may have been charged."
     reviewed = any(agreement.one == JUDGES for agreement in report.agreement)
     if any(run.judges for run in runs) and not reviewed:
         yield "Models judged, and no person has reviewed what they said."

@@ -220,6 +220,8 @@ class Cost:
     cost_usd: float | None
     input_unknown: int = 0
     output_unknown: int = 0
+    possibly_charged: int = 0
+    """Requests without an answer that may have been charged: `cost_usd` lacks them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import fsum
 
-from failproof_es.catalogue.wording import judge_named, usd
+from failproof_es.catalogue.wording import judge_named, usd, usd_at_least
 from failproof_es.core.costs import describe_tokens
 from failproof_es.report.charts import plots as charts
 from failproof_es.report.data.analysis import MEDIAN_LATENCY
@@ -58,7 +58,7 @@ def _costs(costs: Sequence[Cost]) -> Iterator[Block]:
         judge_named(cost.key) + (f" (run {cost.run_number})" if several else "") for cost in costs
     ]
     bars = [
-        charts.Bar(name, cost.cost_usd, f"{usd(cost.cost_usd)}, {plural(cost.answers, 'answer')}")
+        charts.Bar(name, cost.cost_usd, f"{_usd_of(cost)}, {plural(cost.answers, 'answer')}")
         for name, cost in zip(names, costs, strict=True)
         if cost.cost_usd is not None
     ]
@@ -71,7 +71,7 @@ def _costs(costs: Sequence[Cost]) -> Iterator[Block]:
             f"{cost.answers:,}",
             describe_tokens(cost.input_tokens, cost.input_unknown),
             describe_tokens(cost.output_tokens, cost.output_unknown),
-            usd(cost.cost_usd) if bars else "",
+            _usd_of(cost) if bars else "",
             _format_answer_cost(cost) if bars else "",
         )
         for name, cost in zip(names, costs, strict=True)
@@ -94,7 +94,12 @@ def _total_cost(costs: Sequence[Cost]) -> str:
     amounts = [cost.cost_usd for cost in costs if cost.cost_usd is not None]
     if not amounts:
         return usd(None)
-    return usd(fsum(amounts)) if len(amounts) == len(costs) else f"at least {usd(fsum(amounts))}"
+    lacking = len(costs) - len(amounts) + sum(cost.possibly_charged for cost in costs)
+    return usd_at_least(fsum(amounts), lacking)
+
+
+def _usd_of(cost: Cost) -> str:
+    return usd_at_least(cost.cost_usd, cost.possibly_charged)
 
 
 def _format_answer_cost(cost: Cost) -> str:

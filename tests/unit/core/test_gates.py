@@ -207,6 +207,28 @@ def test_what_it_took_is_compared_to_the_cent_and_beyond(cost: Decimal, met: boo
     assert only(judge_gates(Gates(max_cost_usd=0.3), tally(took)))["met"] is met
 
 
+@every(
+    ("cost", "possible", "unbounded", "met", "why"),
+    [
+        ("0.08", "0.01", 0, True, "at most 0.09: 2 requests {} been charged"),
+        ("0.08", "0.0101", 0, False, "cannot tell: at most 0.0901: 2 requests {} been charged"),
+        ("0.08", "0", 1, False, "cannot tell: nothing bounds what 2 requests {} cost"),
+        ("0.0901", "0", 1, False, None),
+    ],
+)
+def test_requests_that_may_have_been_charged_count_for_the_gate(
+    cost: str, possible: str, unbounded: int, met: bool, why: str | None
+) -> None:
+    spent = Spent(
+        answers=2, known_usd=Decimal(cost), possibly_charged=2, possible_usd=Decimal(possible),
+        unbounded=unbounded,
+    )  # fmt: skip
+    gate = only(judge_gates(Gates(max_cost_usd=0.09), tally((a_case(), that_took(m=spent)))))
+    said = why and why.format("without an answer may have")
+    assert (gate["met"], gate.get("why"), gate["measured"]) == (met, said, float(cost))
+    assert gate.get("cannot_tell", False) is (not met and why is not None)
+
+
 def test_an_unknown_cost_is_not_met_and_told_beside_what_is_known() -> None:
     known = that_took(m=Spent(answers=2, known_usd=Decimal("0.25")), j=Spent(answers=3, unpriced=1))
     gate = only(judge_gates(Gates(max_cost_usd=9.0), tally((a_case(), known))))

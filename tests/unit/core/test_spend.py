@@ -10,7 +10,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as some
 
-from failproof_es.core.costs import answer_cost, cost_usd
+from failproof_es.core.costs import Spent, answer_cost, cost_usd
 from failproof_es.core.run import Run
 from failproof_es.core.spend import (
     HIDDEN_INPUT_TOKENS,
@@ -23,10 +23,12 @@ from failproof_es.core.spend import (
     is_bounded,
     most_output_tokens,
     most_usd,
+    spending_of,
     usd_text,
     worst_case,
 )
 from failproof_es.events import (
+    VOIDS_ANSWER,
     AttemptOrphaned,
     ErrorRecorded,
     ModelPrices,
@@ -212,6 +214,27 @@ def test_which_errors_cost_nothing(failed: ErrorRecorded, nothing: bool) -> None
     assert costs_nothing(failed) is nothing
     charged = charge_of(PRICED, Decimal(1), failed)
     assert charged == (Charge(Decimal(0), is_known=True) if nothing else Charge(Decimal(1), False))
+    counted = spending_of([request(), failed], PRICED)
+    assert [spent.possibly_charged for _, spent in counted] == ([] if nothing else [1])
+
+
+def test_a_request_without_a_known_cost_counts_with_its_worst_case_and_nothing_else() -> None:
+    sent, worst = request(), worst_case(PRICED, request())
+    assert worst is not None
+    lost = AttemptOrphaned(**OF, reason="killed")
+    unpriced, priced = answer(), answer(input_tokens=3, output_tokens=2)
+    voids = error(200, kind=VOIDS_ANSWER)
+    for history, expected in (
+        ([sent, lost], Spent(possibly_charged=1, possible_usd=worst)),
+        ([sent], Spent(possibly_charged=1, possible_usd=worst)),
+        ([sent, unpriced], Spent.of(unpriced.usage, None).bounded(worst)),
+        ([sent, priced, voids], Spent.of(priced.usage, answer_cost(PRICED, priced))),
+    ):
+        assert [spent for _, spent in spending_of(history, PRICED)] == [expected]
+    assert [spent.unbounded for _, spent in spending_of([sent, lost], {})] == [1]
+    free = TokenPrices(input=Decimal(0), output=Decimal(0))
+    assert spending_of([sent, lost], {"m": ModelPrices(model_key="m", rates=(free,))}) == []
+    assert SpendState().charging(Charge(Decimal(0), is_known=False)) == SpendState()
 
 
 steps = some.lists(

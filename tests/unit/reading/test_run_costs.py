@@ -25,7 +25,7 @@ def test_the_costs_of_runs_add_up_exactly_and_unpriced_answers_are_named() -> No
     priced = [run_that_took(1, m=tenth), run_that_took(2, m=tenth, judge=tenth)]
     total = total_cost(priced)
     assert (total.runs, total.answers, total.cost_usd, total.known_usd) == (2, 3, 0.3, 0.3)
-    assert (total.unpriced, total.uncounted, total.orphaned) == ((), (), 0)
+    assert (total.unpriced, total.uncounted, total.possibly_charged) == ((), (), 0)
 
     some = Spent(answers=3, known_usd=Decimal("0.1"), unpriced=2)
     total = total_cost([run_that_took(4, judge=some), run_that_took(3, judge=some), *priced])
@@ -34,8 +34,8 @@ def test_the_costs_of_runs_add_up_exactly_and_unpriced_answers_are_named() -> No
 
 
 def test_a_run_that_cannot_be_counted_is_named_and_the_total_is_unknown() -> None:
-    orphaned = replace(run_that_took(1), orphaned_requests=2)
-    archived = RunInArchive(UUID(int=8), 5, "in a file", orphaned.run)
-    total = total_cost([UnreadableRun(UUID(int=9), 7, "damaged"), archived, orphaned])
+    lost = run_that_took(1, m=Spent(possibly_charged=2))
+    archived = RunInArchive(UUID(int=8), 5, "in a file", lost.run)
+    total = total_cost([UnreadableRun(UUID(int=9), 7, "damaged"), archived, lost])
     assert (total.runs, total.cost_usd, total.known_usd) == (3, None, 0.0)
-    assert (total.uncounted, total.damaged, total.orphaned) == ((5, 7), (7,), 2)
+    assert (total.uncounted, total.damaged, total.possibly_charged) == ((5, 7), (7,), 2)

@@ -77,7 +77,8 @@ def document(name: str = "r", **more: Any) -> RunDocument:
         "gates": {},
         "closings": (),
         "spending": Spending(
-            cost_usd=None, known_usd=0, unpriced_answers=40, unpriced=(name,), max_spend_usd=None,
+            cost_usd=None, known_usd=0, possibly_charged=0, most_usd=None, unpriced_answers=40,
+            unpriced=(name,), max_spend_usd=None,
             of_ceiling=None,
             input_tokens=None, output_tokens=None, input_tokens_unknown=40,
             output_tokens_unknown=40,

@@ -31,6 +31,20 @@ LEFT JOIN failproof.price_list AS prices
     ON prices.run_id = l.run_id AND prices.model_key = coalesce(l.p ->> 'judge', l.p ->> 'model_key')
 WHERE l.topic = 'ResponseReceived';
 
+-- Requests without an answer that their server may have charged, at the most that they may cost: a
+-- token of input for each byte of the body and 1,024 more, and max_tokens of output.
+CREATE TEMP TABLE charged AS
+SELECT o.run_id, o.p ->> 'model_key' AS model, coalesce(o.p ->> 'judge', o.p ->> 'model_key') AS asked,
+    ((octet_length(s.p ->> 'body') + 1024) * (rate ->> 'input')::numeric
+        + (s.p #>> '{parameters,max_tokens}')::int * (rate ->> 'output')::numeric) / 1000000 AS usd
+FROM log AS o
+JOIN log AS s ON s.stream = o.stream AND s.version = o.version - 1 AND s.topic = 'RequestSent'
+LEFT JOIN failproof.price_list AS prices
+    ON prices.run_id = o.run_id AND prices.model_key = coalesce(o.p ->> 'judge', o.p ->> 'model_key')
+LEFT JOIN LATERAL (SELECT prices.prices::jsonb #> '{rates,0}' AS rate) AS r ON true
+WHERE o.topic = 'AttemptOrphaned'
+    OR o.topic = 'ErrorRecorded' AND coalesce((o.p ->> 'status')::int, 0) NOT BETWEEN 400 AND 498;
+
 CREATE TEMP TABLE evaluation AS
 SELECT l.stream AS id, l.run_id, run.number, l.p ->> 'model_key' AS model,
     (l.p ->> 'prompt_id')::uuid AS prompt_id, (l.p ->> 'repetition')::int AS repetition,

@@ -27,12 +27,12 @@ def test_runs(served: str, ask: Ask) -> None:
         "SELECT run.*, (p #>> '{experiment,overlapping}')::int AS overlapping, "
         "(SELECT count(*) FROM run AS r WHERE r.experiment = run.experiment) AS attempts, "
         f"(SELECT {COST} FROM answer WHERE answer.run_id = run.run_id) AS cost_usd, finished, "
-        "orphaned_requests AS orphaned "
+        f"{CHARGED}) AS possibly_charged "
         "FROM run JOIN counts USING (number) WHERE counts.model IS NULL ORDER BY number DESC"
     )
     names = (
         "attempt", "attempts", "overlapping", "planned", "finished", "repetitions", "cost_usd",
-        "orphaned",
+        "possibly_charged",
     )  # fmt: skip
     n.rows(
         "rows",
@@ -132,8 +132,9 @@ def test_run(served: str, ask: Ask, number: int) -> None:
             {"model": each["model"]}
             | standing(each, run["planned"] // len(models))
             | accuracies(each["model"])
-            | ask(f"SELECT {COST} AS cost_usd FROM answer WHERE run_id = %s AND model = %s",
-                  run["run_id"], each["model"])[0]
+            | ask(f"SELECT {COST} AS cost_usd, {CHARGED} AND charged.model = run.model) "
+                  "AS possibly_charged FROM answer AS run WHERE run_id = %s AND model = %s "
+                  "GROUP BY run_id, model", run["run_id"], each["model"])[0]
             for each in models
         ],
         key=("model",),
@@ -204,7 +205,7 @@ def test_run(served: str, ask: Ask, number: int) -> None:
         "(%s::jsonb #>> '{configuration,execution,max_spend_usd}')::float8 AS max_spend_usd "
         "FROM answer WHERE run_id = %s", orjson.dumps(run["p"]).decode(), run["run_id"]
     )  # fmt: skip
-    n.same("spending", spent)
+    n.same("spending", spent | charged(ask, number))
     n.rows(
         "history",
         ask(
@@ -390,6 +391,20 @@ def expected_facets(ask: Ask, condition: str) -> dict[str, dict[str | None, int]
     }
 
 
+CHARGED = "(SELECT count(*) FROM charged WHERE charged.run_id = run.run_id"
+
+
+def charged(ask: Ask, number: int) -> dict[str, Any]:
+    """What requests without an answer may have cost beside the answers of the run."""
+    [told] = ask(
+        "SELECT count(charged.run_id) AS possibly_charged, ((SELECT CASE WHEN count(*) = "
+        "count(cost_usd) THEN sum(cost_usd) END FROM answer WHERE answer.run_id = run.run_id) "
+        "+ sum(charged.usd))::float8 AS most_usd FROM run LEFT JOIN charged USING (run_id) "
+        "WHERE number = %s GROUP BY run.run_id", number
+    )  # fmt: skip
+    return told
+
+
 SPENT = (
     f"{COST} AS cost_usd, count(*) AS answers, sum(input_tokens)::int AS input_tokens, "
     "sum(output_tokens)::int AS output_tokens, "
@@ -406,8 +421,9 @@ def test_cost(served: str, ask: Ask, number: int) -> None:
         ask(
             f"SELECT number AS run_number, asked AS key, {SPENT}"
             "count(*) FILTER (WHERE input_tokens IS NULL) AS input_unknown, "
-            "count(*) FILTER (WHERE output_tokens IS NULL) AS output_unknown "
-            f"{of_run} GROUP BY 1, 2", number
+            "count(*) FILTER (WHERE output_tokens IS NULL) AS output_unknown, "
+            f"{CHARGED} AND charged.asked = answer.asked) AS possibly_charged "
+            f"{of_run} GROUP BY 1, 2, run.run_id", number
         ),
         key=("key",),
     )  # fmt: skip
@@ -429,9 +445,10 @@ def test_cost(served: str, ask: Ask, number: int) -> None:
         ask(f"SELECT number AS run_number, attempt, count(*) AS answers, {COST} AS cost_usd, "
             "coalesce(sum(cost_usd), 0)::float8 AS known_usd, "
             f"{UNPRICED}, (SELECT retries FROM counts WHERE counts.number = run.number "
-            "AND model IS NULL) AS retries FROM answer JOIN run USING (run_id) "
+            f"AND model IS NULL) AS retries, {CHARGED}) AS possibly_charged "
+            "FROM answer JOIN run USING (run_id) "
             "WHERE experiment = (SELECT experiment FROM run WHERE number = %s) "
-            "GROUP BY 1, 2 ORDER BY 1", number),
+            "GROUP BY 1, 2, run.run_id ORDER BY 1", number),
     )  # fmt: skip
     [total] = ask(
         f"SELECT {SPENT}{UNTOLD}, count(*) FILTER (WHERE cost_usd IS NULL) AS unpriced_answers, "
@@ -442,7 +459,7 @@ def test_cost(served: str, ask: Ask, number: int) -> None:
         "FROM run WHERE number = %s", number
     )  # fmt: skip
     n.one("answers", total.pop("answers"))
-    n.same("total", total | ceiling)
+    n.same("total", total | ceiling | charged(ask, number))
     n.same("", {"run_number": number, "carried_over": 0})
     n.finish(EXPLAINED["cost"])
 
@@ -489,8 +506,9 @@ def test_charts(served: str, ask: Ask) -> None:
     )
     n.rows(
         "costs",
-        ask(f"SELECT asked, count(*) AS answers, {COST} AS cost_usd, {UNPRICED} "
-            "FROM answer JOIN run USING (run_id) WHERE number = 1 GROUP BY 1"),
+        ask(f"SELECT asked, count(*) AS answers, {COST} AS cost_usd, {UNPRICED}, "
+            f"{CHARGED} AND charged.asked = answer.asked) AS possibly_charged "
+            "FROM answer JOIN run USING (run_id) WHERE number = 1 GROUP BY 1, run.run_id"),
         key=("asked",),
     )  # fmt: skip
     for shown in n.document["progress"]:

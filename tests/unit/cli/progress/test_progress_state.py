@@ -383,6 +383,7 @@ def test_the_json_line_says_the_same_in_one_line_safe_to_show() -> None:
         "per_second": None,
         "tokens": {"input": None, "output": None, "input_unknown": 0, "output_unknown": 0},
         "cost_usd": None,
+        "possibly_charged": 2,
         "seconds_left": None,
         "limit": 24,
         "ceiling": 100,

@@ -7,8 +7,9 @@ from uuid import UUID
 
 import pytest
 
+from failproof_es.catalogue.wording import usd_at_least
 from failproof_es.cli.commands import runs as command
-from failproof_es.cli.commands.runs import TABLE_COLUMNS, describe_cost, describe_passed
+from failproof_es.cli.commands.runs import TABLE_COLUMNS, describe_passed
 from failproof_es.cli.rendering.output import BelowRows, print_table
 
 
@@ -35,13 +36,13 @@ def test_the_lowest_rates_are_shown_where_not_all_fit(
 
 
 @pytest.mark.parametrize(
-    ("cost", "orphaned", "expected"),
-    [(0.0074, 0, "$0.0074"), (0.0074, 2, "at least $0.0074"), (None, 0, "unknown")],
+    ("cost", "possibly_charged", "expected"),
+    [(0.0074, 0, "$0.0074"), (0.0074, 2, "at least $0.0074"), (None, 2, "unknown")],
 )
-def test_an_orphaned_request_may_have_cost_more(
-    cost: float | None, orphaned: int, expected: str
+def test_a_request_without_an_answer_may_have_cost_more(
+    cost: float | None, possibly_charged: int, expected: str
 ) -> None:
-    assert describe_cost({"cost_usd": cost, "orphaned": orphaned}) == expected
+    assert usd_at_least(cost, possibly_charged) == expected
 
 
 def test_one_query_finds_which_of_all_listed_runs_nobody_drives(
