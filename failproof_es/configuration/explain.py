@@ -17,6 +17,17 @@ from failproof_es.declared_gates import DECLARED
 from failproof_es.problems import Problems, schema_code, shown_value
 
 _SECRET = re.compile(r"key|secret|token|password|credential", re.IGNORECASE)
+_NOTATIONS = {
+    "string_type": "write a text",
+    "int_type": "write a whole number, such as 4",
+    "int_from_float": "write a whole number, such as 4",
+    "float_type": "write a number, such as 0.5",
+    "bool_type": "write true or false",
+    "list_type": "write a list: [a] or [a, b]",
+    "dict_type": "write it as `key: value` lines",
+    "model_type": "write it as `key: value` lines",
+}
+"""The remedy for each type of pydantic's errors about a value of the wrong type."""
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
@@ -130,22 +141,19 @@ def _explain_quoting(
 
 
 def _suggest_notation(detail: ErrorDetails) -> str | None:
-    """Remedy for a notation of the wrong type: quotes, a list without brackets.
-
-    `None` for any other error.
-    """
+    """Remedy for a value of the wrong type; `None` for any other error."""
     match detail["type"], detail["input"]:
         case "string_type", int() | float():
             return (
                 """put it in quotes, as it is written; after --set write "'VALUE'" for the shell"""
             )
         case (("int_type" | "float_type" | "bool_type"), str(quoted)):
-            return _suggest_unquoting(detail["type"], quoted)
+            return _suggest_unquoting(detail["type"], quoted) or _NOTATIONS[detail["type"]]
         case "less_than_equal", int() | float() as number if _is_share(detail, number):
             return f"write {number / 100:g}: a share goes from 0 to 1"
         case "list_type", str() | int() | float():
             return "put it in brackets: [a] or [a, b]"
-    return None
+    return _NOTATIONS.get(detail["type"])
 
 
 def _is_share(detail: ErrorDetails, number: float) -> bool:

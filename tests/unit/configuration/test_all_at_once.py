@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from failproof_es.cli.app.program import Session
 from failproof_es.cli.starting.all_problems import choose_and_permit, load_or_report_all
 from failproof_es.configuration.loading import load_configuration
+from failproof_es.configuration.schema import Configuration, Model, Section
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.planning import sources
 from failproof_es.engine.preflight.checks import check as check_run
@@ -343,3 +344,20 @@ def test_many_defects_are_told_together(
     if any(field.startswith("models") for field in expected):  # no variants of what is wrong
         expected = {field for field in expected if not field.startswith("matrix")}
     assert {*fields_of(folder, *changes)} >= expected
+
+
+@every("value", [{"a": 1}, [{"a": 1}], "lots", 2.5, True])
+def test_every_value_of_a_wrong_type_has_a_remedy(tmp_path: Path, value: object) -> None:
+    document: dict[str, Any] = deepcopy(GOOD)
+    for name, field in Configuration.model_fields.items():
+        if isinstance(section := field.annotation, type) and issubclass(section, Section):
+            document[name] = dict.fromkeys(section.model_fields, value)
+    document["models"] = [dict.fromkeys(Model.model_fields, value)]
+    document["judge"] = value
+    file = tmp_path / "run.yaml"
+    file.write_bytes(orjson.dumps(document))
+    with pytest.raises(InvalidInput) as refused:
+        load_configuration(file)
+    wrong = [problem for problem in refused.value.problems if problem.code == "wrong-type"]
+    assert len(wrong) > 20
+    assert [str(problem) for problem in wrong if problem.remedy is None] == []
