@@ -83,7 +83,7 @@ def run_document(
     unread = most_read is not None and summary.planned > most_read
     limits = tuple(map(_limit, run.limits.values()))
     servers = {limit.server for limit in limits} | set(_servers(run.started))
-    started, chosen = run.started, recorded.chosen_by_result
+    started, by_result = run.started, recorded.chosen_by_result
     people = summary.total.awaiting and not unread
     running = [run_id] if run.status == "running" and recorded.up_to is None else []
     return RunDocument(
@@ -110,7 +110,7 @@ def run_document(
         planned_cases=started.planned_cases,
         selection=started.selection,
         branched_from=_branched_from(recorded, unread=unread),
-        chosen_by_result=None if chosen is None else chosen.reason,
+        chosen_by_result=None if by_result is None else by_result.reason,
         imported=_imported(run),
         remarks=remarks_on(recorded),
         times_apart=times_apart(connection, run_id),

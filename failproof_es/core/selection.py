@@ -54,8 +54,8 @@ def why_incomparable(one: ChosenByResult | None, other: ChosenByResult | None) -
         return None
     if one is not None and other is not None and one.patterns == other.patterns is not None:
         return None
-    chosen = other or one
-    return None if chosen is None else chosen.reason
+    by_result = other or one
+    return None if by_result is None else by_result.reason
 
 
 def describe_recorded_part(

@@ -52,8 +52,8 @@ def judge_by_people(run: RecordedRun) -> PeopleJudgement:
     """
     evaluations = list(_reviewed(run))
     carries = any(planned.outcome.carried_over for planned, _ in evaluations)
-    chosen = chosen_by_result(run.connection, run.run, carries=carries)
-    again = RetryBias(None if chosen is None else chosen.reason)
+    by_result = chosen_by_result(run.connection, run.run, carries=carries)
+    again = RetryBias(None if by_result is None else by_result.reason)
     return judge_reviewed(run.run, evaluations, again)
 
 

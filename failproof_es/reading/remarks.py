@@ -20,8 +20,8 @@ def remarks_on(run: RecordedRun) -> tuple[str, ...]:
         remarks.append(branch_of(run))
         if branch.again != "failed" and chosen_by_score(run.started.selection) is None:
             # else `describe_branch` or `describe_selection` says so already
-            chosen = run.chosen_by_result
-            remarks.append(None if chosen is None else chosen.reason)
+            by_result = run.chosen_by_result
+            remarks.append(None if by_result is None else by_result.reason)
     return tuple(remark for remark in remarks if remark is not None)
 
 

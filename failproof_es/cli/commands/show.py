@@ -199,7 +199,7 @@ def _facts(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
     undriven = document.undriven
     reason = document.reason if undriven is None else undriven.describe(document.run_number)
     status = document.status if reason is None else f"{document.status}: {reason}"
-    spent, ended, chosen = summary.spent, document.ended_at, document.chosen_by_result
+    spent, ended, by_result = summary.spent, document.ended_at, document.chosen_by_result
     return {
         "run": f"{document.run_number} {document.name}",
         **_annotation_for_people(document.annotation),

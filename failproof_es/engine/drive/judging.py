@@ -72,15 +72,15 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
 
 def _unseen_by_judges(configuration: Configuration) -> Iterator[Problem]:
     """A warning if the models get a system text that no case has: judges see cases alone."""
-    named = [
+    templated = [
         model.key or model.model
         for model in configuration.models
         if model.prompt_template is not None and model.prompt_template.system is not None
     ]
-    if named:
+    if templated:
         yield Problem(
             "unseen-by-judges",
-            f"the system text of {plural(len(named), 'model')} ({named[0]} ...) is in no case, so "
+            f"the system text of {plural(len(templated), 'model')} ({templated[0]} ...) is in no case, so "
             "judges do not see it: they cannot tell whether an answer leaks or breaks it",
             field="models",
             remedy="if that is judged, put it into the cases as a turn of the system",

@@ -36,8 +36,8 @@ def read_asked_again(connection: Connection, run: Run, summary: RunSummary) -> R
     again.
     """
     carries = summary.asking().carried_over > 0
-    chosen = chosen_by_result(connection, run, carries=carries)
-    reason = None if chosen is None else chosen.reason
+    by_result = chosen_by_result(connection, run, carries=carries)
+    reason = None if by_result is None else by_result.reason
     if run.started.branched_from is None:
         return ASKED_ONCE if reason is None else RetryBias(reason)
     here: set[EvaluationKey] = set()

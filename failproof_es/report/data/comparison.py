@@ -34,12 +34,14 @@ def why_never(first: Sequence[Observation], second: Sequence[Observation]) -> No
     """Every two series can be compared."""
 
 
-def chosen_unlike(chosen: Mapping[int, ChosenByResult | None]) -> WhyNot:
+def chosen_unlike(by_result: Mapping[int, ChosenByResult | None]) -> WhyNot:
     """Why two series cannot be compared, from what results chose of each run, by its number."""
 
     def why(first: Sequence[Observation], second: Sequence[Observation]) -> str | None:
         runs = ({observation.run_number for observation in of} for of in (first, second))
-        reasons = (why_incomparable(chosen[one], chosen[other]) for one, other in product(*runs))
+        reasons = (
+            why_incomparable(by_result[one], by_result[other]) for one, other in product(*runs)
+        )
         return next(filter(None, reasons), None)
 
     return why
