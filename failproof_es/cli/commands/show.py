@@ -207,8 +207,8 @@ def _facts(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
         **_imported_for_people(document.imported),
         **_branched_for_people(document),
         "rates": ""
-        if chosen is None
-        else f"no gate judges them, and nothing is compared: {chosen}",
+        if by_result is None
+        else f"no gate judges them, and nothing is compared: {by_result}",
         "status": status if run.up_to is None else f"{status} (as of position {run.up_to})",
         "started": f"{moment(document.started_at)} UTC by {document.who} on {document.where}",
         "clock": document.times_apart or "",

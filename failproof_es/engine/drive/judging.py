@@ -80,8 +80,8 @@ def _unseen_by_judges(configuration: Configuration) -> Iterator[Problem]:
     if templated:
         yield Problem(
             "unseen-by-judges",
-            f"the system text of {plural(len(templated), 'model')} ({templated[0]} ...) is in no case, so "
-            "judges do not see it: they cannot tell whether an answer leaks or breaks it",
+            f"the system text of {plural(len(templated), 'model')} ({templated[0]} ...) is in no "
+            "case, so judges do not see it: they cannot tell whether an answer leaks or breaks it",
             field="models",
             remedy="if that is judged, put it into the cases as a turn of the system",
             severity="warning",
