@@ -242,8 +242,8 @@ def _check_part(
     configuration = _with_files(path, folder, tree, configuration, more)
     entry_count = len(configuration.models)
     if part.counts_variants:
-        named = part.names_models
-        configuration = _with_matrix(path, tree, configuration, more, named=named)
+        expands = part.names_models
+        configuration = _with_matrix(path, tree, configuration, more, expands=expands)
     matrix = describe_matrix(configuration, entry_count)
     of_models = len(configuration.models)
     if part.names_models:
@@ -268,18 +268,17 @@ def _with_files(
 
 
 def _with_matrix(
-    path: Path, tree: YamlTree, configuration: Configuration, problems: Problems, *, named: bool
+    path: Path, tree: YamlTree, configuration: Configuration, problems: Problems, *, expands: bool
 ) -> Configuration:
     """The configuration with its matrix applied; unchanged if matrix or models have errors.
 
-    Errors of the variants go to `problems`; only their number is checked unless models are `named`
-    as in the file.
+    Errors of the variants go to `problems`; unless it `expands`, only their number is checked.
     """
     if configuration.matrix is None or _concern("matrix", problems):
         return configuration
     if exceeds_most(path, tree, configuration, problems) or _concern("models", problems):
         return configuration
-    if named:
+    if expands:
         configuration = with_matrix(path, tree, configuration, problems)
         check_variants(path, tree, configuration, problems)
     return configuration

@@ -60,7 +60,7 @@ def choose_and_permit(
     """`with_cases_by_result` and `permitted`; an error of one also has the problems that all other
     checks find."""
     try:
-        chosen = with_cases_by_result(loaded, store)
+        ready = with_cases_by_result(loaded, store)
         permissions = permitted(
             demands(loaded.configuration), allow, own=True, placed=loaded.placed
         )
@@ -68,7 +68,7 @@ def choose_and_permit(
         further = _all_further(loaded, store, allow, demands, ())
         problems = dict.fromkeys([*error.problems, *further])
         raise InvalidInput([*problems], error.warnings) from None
-    return chosen, permissions
+    return ready, permissions
 
 
 def _all_further(

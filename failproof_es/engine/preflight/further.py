@@ -31,12 +31,12 @@ def sound_part(loaded: LoadedConfiguration, left_out: Sequence[str]) -> LoadedCo
     """
 
     def sound(models: Iterable[Model | None]) -> list[Model]:
-        named = [
+        entries = [
             model
             for model in models
             if model and not any(is_within(model.place.entry or "", place) for place in left_out)
         ]
-        return [model for model in map(without_broken_fields, named) if model is not None]
+        return [model for model in map(without_broken_fields, entries) if model is not None]
 
     configuration = loaded.configuration
     selection, prompts = configuration.selection, configuration.prompts

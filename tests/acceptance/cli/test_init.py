@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,7 @@ def test_a_pipeline_installs_the_version_that_wrote_it(
     configuration = configuration_of("openai", "command", "github", tmp_path)
     for ci in ("github", "gitlab"):
         content = pipeline_of(ci, configuration, CONFIGURATION).decode()
-        assert "pip install 'failproof-es[commands]==1.2.3'" in content
+        assert "pip install 'failproof-es[commands,report]==1.2.3'" in content
 
 
 def test_a_configuration_that_exists_gets_its_pipeline_alone(tmp_path: Path) -> None:
@@ -106,10 +107,47 @@ def test_a_configuration_that_exists_gets_its_pipeline_alone(tmp_path: Path) -> 
     written = str(CI["github"])
     assert {each.name for each in tmp_path.iterdir()} == {"evaluations", written.split("/")[0]}
     steps = YAML(typ="safe").load((tmp_path / written).read_text())["jobs"]["evaluate"]["steps"]
-    assert f"failproof-es start evaluations/{CONFIGURATION} --junit" in steps[2]["run"]
-    assert steps[2]["env"].keys() >= {"JUDGE_KEY", "TEAM"}
+    assert f"failproof-es start evaluations/{CONFIGURATION} --junit" in steps[3]["run"]
+    assert steps[3]["env"].keys() >= {"JUDGE_KEY", "TEAM"}
+    assert "only at the root of a repository" in done.stderr
     again = initiated(tmp_path, "--ci", "github", "--config", f"evaluations/{CONFIGURATION}")
     assert again.exit_code == 2 and "[file-exists]" in again.stderr
+
+
+def test_a_pipeline_is_at_the_root_of_the_repository(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    done = initiated(tmp_path, "evaluations", *flags("openai", "failproof", "github"))
+    assert done.exit_code == 0 and "root of a repository" not in done.stderr, done.stderr
+    assert "failproof-es start evaluations/" in (tmp_path / str(CI["github"])).read_text()
+    assert not (tmp_path / "evaluations" / ".github").exists()
+
+
+def test_a_vendors_key_for_another_host_is_allowed_where_it_is_written(tmp_path: Path) -> None:
+    key = ("--api-key-env", "OPENAI_API_KEY")
+    done = initiated(tmp_path, *flags("openai", "failproof", "github"), *key)
+    assert "start run.yaml --allow OPENAI_API_KEY=127.0.0.1:9" in done.stderr
+    configuration = load_configuration(tmp_path / CONFIGURATION).configuration
+    for ci in ("github", "gitlab"):
+        content = pipeline_of(ci, configuration, CONFIGURATION).decode()
+        assert "FAILPROOF_ES_ALLOW: OPENAI_API_KEY=127.0.0.1:9" in content
+
+
+def test_a_pipeline_keeps_what_it_wrote(store: Store, mock_url: str, tmp_path: Path) -> None:
+    """All its commands but the installing ones, in their order, as a job would run them."""
+    model = ("--provider", "openai", "--base-url", mock_url, "--model", "mock")
+    assert initiated(tmp_path, "--yes", *model, "--ci", "github").exit_code == 0
+    workflow = YAML(typ="safe").load((tmp_path / str(CI["github"])).read_text())
+    steps = workflow["jobs"]["evaluate"]["steps"]
+    for step in steps:
+        for line in step.get("run", "").splitlines():
+            if line.startswith("failproof-es ") and "models install" not in line:
+                line, _, into = line.partition(" > ")
+                done = invoke(store.url, *shlex.split(line)[1:], cwd=tmp_path)
+                assert done.exit_code in (0, 3), done.stderr
+                if into:
+                    (tmp_path / into).write_text(done.stdout)
+    files = steps[-1]["with"]["path"].split()
+    assert [name for name in files if not (tmp_path / name).exists()] == []
 
 
 @pytest.mark.parametrize(("provider", "dialect"), EACH_ONCE)

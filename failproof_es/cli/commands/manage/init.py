@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -37,7 +38,7 @@ from failproof_es.engine.planning.new_project import (
     files_of,
     is_name,
 )
-from failproof_es.engine.planning.pipeline import CI, key_variables, pipeline_of
+from failproof_es.engine.planning.pipeline import CI, key_variables, pairs_to_allow, pipeline_of
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.support.untrusted_text import one_line
 
@@ -77,7 +78,9 @@ def init(
     yes: bool,
     force: bool,
 ) -> None:
-    """Write a configuration, a suite and a CI file into FOLDER, which run as they are.
+    """Write a configuration, a suite and a CI file, which run as they are.
+
+    The configuration and the suite go into FOLDER, the CI file to the root of its repository.
 
     Asks five questions, but for what is given as an option. With --config it asks none, and writes
     only the CI file. Nothing is sent, and no file that is there is replaced without --force.
@@ -212,12 +215,12 @@ def _require_only_ci(answers: dict[str, Any]) -> None:
 def _write_ci(ci: str, folder: Path, existing: Path, *, force: bool) -> None:
     """Write the file of this CI system for a configuration that exists in `folder`."""
     if existing.is_absolute() or ".." in existing.parts:
-        message = "is not inside FOLDER: the CI system has nothing else"
-        remedy = "name it from FOLDER on, the root of the repository"
+        message = "is not inside FOLDER"
+        remedy = "name it from FOLDER on"
         raise InvalidInput.because("invalid-option", message, field="--config", remedy=remedy)
     configuration = load_configuration(folder / existing).configuration
     path = existing.as_posix()
-    _write_files(folder, {str(CI[ci]): pipeline_of(ci, configuration, path)}, force=force)
+    _write_files(_pipeline(ci, configuration, folder, existing), force=force)
     for variable in key_variables(configuration):
         say(f"put the key into the CI system's secret variable {one_line(variable)}")
     if configuration.gates == Gates():
@@ -225,30 +228,47 @@ def _write_ci(ci: str, folder: Path, existing: Path, *, force: bool) -> None:
 
 
 def _write(answers: Answers, folder: Path, *, force: bool) -> None:
-    files = files_of(answers)
-    configuration = _validated(files[CONFIGURATION])
-    if (pipeline := CI[answers.ci]) is not None:
-        files[pipeline] = pipeline_of(answers.ci, configuration, CONFIGURATION)
-    _write_files(folder, files, force=force)
+    contents = files_of(answers)
+    configuration = _validated(contents[CONFIGURATION])
+    files = {folder / name: content for name, content in contents.items()}
+    if answers.ci != "none":
+        files |= _pipeline(answers.ci, configuration, folder, Path(CONFIGURATION))
+    _write_files(files, force=force)
     for variable in key_variables(configuration):
         say(f"before a run: put the key into the environment variable {one_line(variable)}")
     place = "" if folder == Path() else f"cd {folder} && "
-    say(f"next: {one_line(place)}failproof-es start {CONFIGURATION}")
+    allow = "".join(f" --allow {quote(str(pair))}" for pair in pairs_to_allow(configuration))
+    say(f"next: {one_line(f'{place}failproof-es start {CONFIGURATION}{allow}')}")
 
 
-def _write_files(folder: Path, files: dict[str, bytes], *, force: bool) -> None:
+def _pipeline(ci: str, configuration: Configuration, folder: Path, path: Path) -> dict[Path, bytes]:
+    """The path and the content of the file of this CI system, at the root of the repository.
+
+    `path` is the configuration in `folder`. Without a repository `folder` counts as the root.
+    """
+    here = folder.absolute()
+    root = next((place for place in (here, *here.parents) if (place / ".git").exists()), None)
+    if root is None:
+        root = here
+        say(f"{ci} reads {CI[ci]} only at the root of a repository: let that be FOLDER")
+    file = (folder if root == here else root) / str(CI[ci])
+    from_root = (here / path).relative_to(root).as_posix()
+    return {file: pipeline_of(ci, configuration, from_root)}
+
+
+def _write_files(files: dict[Path, bytes], *, force: bool) -> None:
     """Write them all, or raise `InvalidInput` if one exists and `force` is not set."""
-    there = [folder / name for name in files if (folder / name).exists()]
+    there = [path for path in files if path.exists()]
     if there and not force:
         remedy = "choose another folder, or replace it with --force"
-        if CONFIGURATION in files and (folder / CONFIGURATION) in there:
+        if any(path.name == CONFIGURATION for path in there):
             remedy += f"; for its CI file alone: --ci github --config {CONFIGURATION}"
         raise InvalidInput(
             [Problem("file-exists", "is there already", file, remedy=remedy) for file in there]
         )
     for path, content in files.items():
-        write_file(folder / path, [content])
-        say(f"written: {one_line(folder / path)}")
+        write_file(path, [content])
+        say(f"written: {one_line(path)}")
 
 
 def _validated(configuration: bytes) -> Configuration:
