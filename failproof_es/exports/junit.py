@@ -2,7 +2,8 @@
 
 A test case is an evaluation. It is a failure when it was scored and has not passed, or people
 failed it, an error when it was abandoned, and skipped while it awaits review, is disputed or not
-finished, or has a score that is neither a pass nor a failure. The gates are test cases, too.
+finished, or has a score that is neither a pass nor a failure. The gates are test cases, too; a run
+that is not completed has one that is an error.
 Characters that XML 1.0 does not allow, and invisible ones, are shown as escapes.
 """
 
@@ -20,6 +21,7 @@ from xml.sax.saxutils import quoteattr
 
 from failproof_es.core.case import Case
 from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.run import Run
 from failproof_es.dialects.expectations import unmet_beside_answer
 from failproof_es.exports.exporter import (
     Export,
@@ -94,6 +96,10 @@ def junit(
                         left_out.add(f"ends of texts: {name}", _LONG, long)
             for suite in suites.values():
                 yield from suite.pieces()
+            if run.run.status != "completed":
+                unfinished = _Suite("run" + number, run, stack.enter_context(_spool()))
+                unfinished.add(_unfinished(run.run))
+                yield from unfinished.pieces()
             if run.gates:
                 gates = _Suite("gates" + number, run, stack.enter_context(_spool()))
                 for gate in run.gates.items():
@@ -200,6 +206,16 @@ def _failure_details(case: Case, outcome: EvaluationOutcome) -> list[tuple[str, 
     """
     prompts = [("prompt", prompt) for prompt in case.questions[-1:]]
     return prompts + unmet_beside_answer(case, outcome)
+
+
+def _unfinished(run: Run) -> ET.Element:
+    """The error of a run that is not completed: without it the rest of its cases is only
+    skipped."""
+    case = ET.Element("testcase", classname="run", name="completed", time="0.000")
+    status = run.status.replace("_", " ")
+    reason = f": {run.reason}" if run.reason else ""
+    _outcome(case, "error", run.status, f"run {run.started.run_number} is {status}{reason}")
+    return case
 
 
 def _gate(name: str, gate: dict[str, Any]) -> ET.Element:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import orjson
 import pytest
@@ -49,8 +50,8 @@ def configured(
     )
 
 
-def start(store: Store, folder: Path) -> Result:
-    return invoke(store.url, "start", "run.yaml", "--quiet", cwd=folder)
+def start(store: Store, folder: Path, *more: str) -> Result:
+    return invoke(store.url, "start", "run.yaml", "--quiet", *more, cwd=folder)
 
 
 def resume(store: Store, folder: Path, *more: str) -> Result:
@@ -74,8 +75,10 @@ def test_a_cent_less_pauses_before_the_last_and_a_higher_ceiling_goes_on(
 ) -> None:
     with mock_server(0) as url:
         configured(tmp_path, url, 0.29)
-        done = start(store, tmp_path)
+        done = start(store, tmp_path, "--junit", "junit.xml")
         assert done.exit_code == 1
+        (error,) = ET.parse(tmp_path / "junit.xml").iterfind("testsuite/testcase/error")
+        assert error.get("message", "").startswith("run 1 is paused: the spend ceiling of $0.29")
         assert (
             "paused: the spend ceiling of $0.29 is reached: $0.25 spent; "
             "the next request to mock may cost $0.05" in done.stderr
@@ -83,8 +86,9 @@ def test_a_cent_less_pauses_before_the_last_and_a_higher_ceiling_goes_on(
         assert sum(asked(url).values()) == CASES - 1 == len(recorded(store, "RequestSent"))
         assert spent(store) == Decimal("0.25")
 
-        more = resume(store, tmp_path, "--max-spend", "0.30")
+        more = resume(store, tmp_path, "--max-spend", "0.30", "--junit", "junit.xml")
         assert more.exit_code == 0, more.stderr
+        assert ET.parse(tmp_path / "junit.xml").find("testsuite/testcase/error") is None
         assert "cost: $0.3000 for 6 evaluations, $50.00 for 1,000" in more.stdout
         assert sum(asked(url).values()) == CASES
     (changed,) = recorded(store, "SpendCeilingChanged")

@@ -8,9 +8,13 @@ import pytest
 
 from failproof_es.core.case import Turn
 from failproof_es.core.people import ReviewStatus
-from failproof_es.exports.junit import LONGEST_TEXT, _outcome, _test_case
+from failproof_es.core.run import Run
+from failproof_es.events.base import RunStatus
+from failproof_es.exports.junit import LONGEST_TEXT, _outcome, _test_case, _unfinished
 from failproof_es.reading.recorded_run import PlannedOutcome
 from failproof_es.testing.pytest_plugin.collecting import describe
+from tests.every import every
+from tests.unit.cli.samples import started
 from tests.unit.cli.summaries import Counted, abandoned_one, an_outcome, scored_one
 
 LONG = "long " * 5_000
@@ -60,6 +64,22 @@ def test_a_test_case_fails_where_the_dialect_says_so_and_errs_where_it_was_aband
 ) -> None:
     outcome, case = planned
     assert tuple(each.tag for each in _test_case(PlannedOutcome(1, case, outcome))) == tags
+
+
+@every(
+    "status, reason, message",
+    [
+        ("paused", "the spend ceiling is reached", "run 3 is paused: the spend ceiling is reached"),
+        ("given_up", "no key", "run 3 is given up: no key"),
+        ("running", None, "run 3 is running"),
+    ],
+)
+def test_a_run_that_is_not_completed_is_an_error(
+    status: RunStatus, reason: str | None, message: str
+) -> None:
+    run = Run(manifest=started("mock", planned=1), status=status, reason=reason)
+    (error,) = _unfinished(run)
+    assert (error.tag, error.get("type"), error.get("message")) == ("error", status, message)
 
 
 def test_junit_and_pytest_show_what_was_expected_beside_what_came() -> None:
