@@ -32,7 +32,13 @@ FROM projections.runs AS run GROUP BY run.status ORDER BY run.status
 _ERRORS: LiteralString = (
     "SELECT kind, sum(requests) FROM projections.run_errors GROUP BY kind ORDER BY kind"
 )
+_SPENT: LiteralString = (
+    "SELECT coalesce(sum(priced_usd), 0), coalesce(sum(possibly_charged), 0), "
+    "coalesce(sum(answers_unpriced), 0), coalesce(sum(input_tokens), 0), "
+    "coalesce(sum(output_tokens), 0) FROM projections.token_usage"
+)
 _UNUSABLE = (ConsoleBusy, psycopg.Error)
+_LISTED = " (runs that are not archived)."
 Samples = Mapping[str, Any]
 """The values of a metric by the value of its label; of one without a label by the empty text."""
 
@@ -118,11 +124,24 @@ def _counts(connection: Connection) -> Iterator[tuple[str, str, str, Samples]]:
     if has_queue(connection):
         workers = sum(not worker.gone for worker in list_workers(connection))
     errors = dict(connection.execute(_ERRORS).fetchall())
+    [spent] = connection.execute(_SPENT).fetchall()
+    known_usd, possibly_charged, unpriced, read, written = spent
     yield "runs", "gauge", "Runs by status.", {_label("status", s): n for s, n, _ in runs}
     yield "runs_without_driver", "gauge", "Running runs that no process drives.", {"": idle}
     yield "workers", "gauge", "Workers with a recent heartbeat.", {"": workers}
     kinds = {_label("kind", kind): requests for kind, requests in errors.items()}
-    yield "failed_requests_total", "counter", "Failed requests by kind of error.", kinds
+    # gauges, as the numbers of a run leave the projections when it is archived
+    yield "failed_requests", "gauge", f"Failed requests by kind of error{_LISTED}", kinds
+    yield (
+        "cost_usd",
+        "gauge",
+        f"Known cost of answers in US dollars{_LISTED}",
+        {"": float(known_usd)},
+    )
+    unknown = {_label("why", "unpriced"): unpriced, _label("why", "unanswered"): possibly_charged}
+    yield "requests_of_unknown_cost", "gauge", f"Requests of unknown cost{_LISTED}", unknown
+    tokens = {_label("direction", "input"): read, _label("direction", "output"): written}
+    yield "tokens", "gauge", f"Tokens of answers, as far as reported{_LISTED}", tokens
 
 
 def _label(name: str, value: str) -> str:

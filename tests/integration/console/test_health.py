@@ -17,7 +17,7 @@ from tests.acceptance.commands import invoke, mock_server, write_configuration, 
 from tests.console import console, settings_for
 
 TOKEN = "a-token-of-32-characters-0123456"
-SAMPLE = re.compile(r'failproof_es_\w+(\{\w+="(?:[^"\\\n]|\\.)*"\})? -?\d+')
+SAMPLE = re.compile(r'failproof_es_\w+(\{\w+="(?:[^"\\\n]|\\.)*"\})? -?\d+(\.\d+)?')
 
 
 def get(url: str, path: str, **headers: str) -> httpx.Response:
@@ -44,6 +44,15 @@ def test_health_needs_no_token_and_metrics_do(console_log: str) -> None:
     assert told["failproof_es_database_up"] == "1"
     assert told["failproof_es_unsigned_events"] == "0"
     assert int(told['failproof_es_runs{status="completed"}']) > 0
+    assert " counter\n" not in answer.text, "a counter would fall when a run is archived"
+    with psycopg.connect(console_log) as connection:
+        row = connection.execute(
+            "SELECT sum((payload #>> '{usage,input_tokens}')::int), "
+            "(SELECT sum(cost_usd)::float8 FROM projections.cost) "
+            "FROM failproof.event_log WHERE event_type = 'ResponseReceived'"
+        ).fetchone()
+    found = 'failproof_es_tokens{direction="input"}', "failproof_es_cost_usd"
+    assert tuple(float(told[name]) for name in found) == row
 
 
 def test_a_run_that_nobody_drives_and_what_is_behind_are_counted(
