@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -16,6 +17,7 @@ from pathlib import Path
 from random import Random
 from uuid import UUID
 
+import httpx
 import psycopg
 import pytest
 from psycopg import sql
@@ -273,3 +275,10 @@ def test_every_page_of_the_console_says_as_data_what_it_said(golden: tuple[str, 
     with console(**settings_for(url)) as base, psycopg.connect(url) as connection:
         for file, said in pages(base, connection):
             assert_as_before(file, said)
+        judged = httpx.get(f"{base}/runs/3/results.json", timeout=60).json()["rows"][0]
+        page = httpx.get(f"{base}/evaluations/{judged['evaluation_id']}", timeout=60).text
+    tiles = re.findall(r"<div><dt>(.*?)</dt>", page.partition("</dl>")[0])
+    assert [re.sub("<.*?>", "", tile) for tile in tiles] == [
+        "Class", "Severity", "accuracy", "items", "judge agreement",
+        "Latency", "Cost", "Requests", "Tokens",
+    ], "no tile for a single item of the checklist"  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.acceptance.reading.test_people_judge import FAIL, PASS, facts, write
 from tests.console import console, settings_for
 from tests.integration.console.numbers.log import AskingLog
 from tests.integration.console.numbers.test_numbers_of_events import compare_review
+from tests.integration.console.test_pages import Text
 
 
 def test_the_queue_is_what_is_left_to_people(
@@ -57,6 +59,11 @@ def test_the_queue_is_what_is_left_to_people(
             httpx.get(url + "/review.json?run=1&state=all", timeout=60).json()["rows"]
             == (page["rows"])
         )
+        results = Text(httpx.get(url + "/runs/1/results", timeout=60).text).text
+        assert "failed by people answer awaiting_review ann: fail, S1" in results
+        own = next(row for row in page["rows"] if row["state"] == "fail")["evaluation_id"]
+        evaluation = Text(httpx.get(f"{url}/evaluations/{own}", timeout=60).text).text
+        assert re.search(r"Class answer Severity S\d Latency", evaluation)
         monkeypatch.setattr(review_queue, "LOOKED_AT", 1)
         for chosen in ("state=fail", "state=disputed&run=1", "state=all", "state=unclear"):
             state = chosen.partition("&")[0].partition("=")[2]
