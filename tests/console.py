@@ -77,6 +77,7 @@ def write_mixed_suite(folder: Path, cases: int = 24) -> None:
                 "case_id": f"case-{n:05}",
                 "suite_id": ("arithmetic", "language")[n % 2],
                 "category": ("easy", "hard")[n % 3 == 0],
+                "tags": [f"severity:S{(n * 7) % 4}"],
                 "prompt": f"Say number {n}. {ends[n % len(ends)]}",
                 "expected_response": f"number {n}",
             }

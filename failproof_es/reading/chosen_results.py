@@ -305,7 +305,7 @@ def key_at_distance(
     near, values = _from_key(run_id, which, up_to, after, backwards, by_severity)
     order = _order("DESC" if backwards else "ASC", by_severity)
     row = connection.execute(
-        f"SELECT {_key_columns(by_severity)} {near} ORDER BY {order} OFFSET %(most)s LIMIT 1",
+        f"SELECT {key_columns(by_severity)} {near} ORDER BY {order} OFFSET %(most)s LIMIT 1",
         values | {"most": number - 1},
     ).fetchone()
     return None if row is None else ResultKey(*row)
@@ -320,7 +320,7 @@ def _order(direction: str, by_severity: bool) -> str:
     return ", ".join(f"{column} {direction}" for column in _ordered(by_severity))
 
 
-def _key_columns(by_severity: bool) -> str:
+def key_columns(by_severity: bool) -> str:
     """The columns of a `ResultKey`."""
     rank = f", {SEVERITY_RANK}" if by_severity else ""
     return f"{PLACE}, e.last_position, e.evaluation_id{rank}"
@@ -369,7 +369,7 @@ def place_of(
 ) -> ResultKey | None:
     """The key of an evaluation in the list of its run; `None` if the list does not have it."""
     row = connection.execute(
-        f"SELECT {_key_columns(by_severity)} FROM projections.evaluations AS e "
+        f"SELECT {key_columns(by_severity)} FROM projections.evaluations AS e "
         "LEFT JOIN projections.prompts AS p USING (prompt_id) "
         "WHERE e.evaluation_id = %s AND e.counted",
         (evaluation_id,),

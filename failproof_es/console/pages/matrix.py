@@ -33,7 +33,11 @@ from failproof_es.core.run import Run
 from failproof_es.core.summary import RunTotals
 from failproof_es.engine.history import UNREADABLE, read_evaluations, stored_case
 from failproof_es.problems import InvalidInput
-from failproof_es.reading.overviews.counted_results import count_results, is_large
+from failproof_es.reading.overviews.counted_results import (
+    count_results,
+    is_large,
+    is_listed_by_severity,
+)
 from failproof_es.reading.overviews.result_matrix import (
     AskedModels,
     MatrixCell,
@@ -147,6 +151,7 @@ def read_matrix(request: PageRequest[MatrixQuery]) -> MatrixPage:
     repetitions = repetitions_of(run.started)
     every_column = _columns(request, run)
     columns = every_column[query.column - 1 :][:MOST_COLUMNS]
+    planned = run.started.planned_evaluations
     page = page_of_matrix(
         connection,
         AskedModels(run_id, tuple(column.model for column in every_column), repetitions),
@@ -155,8 +160,8 @@ def read_matrix(request: PageRequest[MatrixQuery]) -> MatrixPage:
         up_to=up_to,
         after=begin_of_results(query),
         limit=query.limit,
+        by_severity=is_listed_by_severity(planned),
     )
-    planned = run.started.planned_evaluations
     numbers = count_results(connection, run_id, query.filter, up_to=up_to, planned=planned)
     total = matching = None
     if not is_large(planned):

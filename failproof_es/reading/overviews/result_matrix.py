@@ -19,6 +19,7 @@ from failproof_es.reading.chosen_results import (
     ResultFilter,
     ResultKey,
     key_at_distance,
+    key_columns,
     places_of,
     read_listed,
     scan_rows,
@@ -32,12 +33,11 @@ MOST_CELLS = 4_000
 """Most evaluations of a page. A page has fewer cases where a case has many evaluations."""
 LOOKED_UP = 10_000
 """Number of evaluations that a page looks up to leave out the cases of the pages before."""
-_SELECTED = f"SELECT e.prompt_id, {PLACE}, e.last_position, e.evaluation_id "
 _FIRSTS = f"""
-SELECT DISTINCT ON (e.prompt_id) e.prompt_id, {PLACE}, e.last_position, e.evaluation_id
+SELECT DISTINCT ON (e.prompt_id) e.prompt_id, {{keys}}
 FROM projections.evaluations AS e LEFT JOIN projections.prompts AS p USING (prompt_id)
 WHERE e.evaluation_id = ANY(%(ids)s) AND e.counted AND {PLACE} = ANY(%(places)s)
-    AND e.last_position <= %(up_to)s {{}}
+    AND e.last_position <= %(up_to)s {{where}}
 ORDER BY e.prompt_id, {PLACE}, e.last_position, e.evaluation_id
 """
 
@@ -114,14 +114,17 @@ def page_of_matrix(
     up_to: int,
     after: ResultKey | None = None,
     limit: int,
+    by_severity: bool = False,
 ) -> MatrixRows:
     """At most `limit` cases that have a result that matches `which`, with all of their results.
 
-    The rows have a cell for each model of `columns`. `up_to` and `after` mean the same as in
-    `page_of_results`, and a page whose scan was stopped has a following page, too.
+    The rows have a cell for each model of `columns`. `up_to`, `after` and `by_severity` mean the
+    same as in `page_of_results`, and a page whose scan was stopped has a following page, too.
     """
     limit = max(min(limit, MOST_CELLS // asked.of_each_case), 1)
-    cases, following, looked_at = _find_cases(connection, asked, which, up_to, after, limit)
+    cases, following, looked_at = _find_cases(
+        connection, asked, which, up_to, after, limit, by_severity
+    )
     rows = _read_rows(connection, asked, cases, columns, up_to)
     return MatrixRows(rows, following, looked_at)
 
@@ -151,14 +154,24 @@ def _find_cases(
     up_to: int,
     after: ResultKey | None,
     limit: int,
+    by_severity: bool,
 ) -> tuple[list[UUID], ResultKey | None, int | None]:
     """The cases of a page, the key after which the next one begins, and `looked_at`."""
+    keys = key_columns(by_severity)
     most = LOOKED_AT if which.text is None else LOOKED_INTO
     scanned = min((limit + 2) * asked.of_each_case + LOOKED_INTO, most)
     matches = [
         (prompt_id, ResultKey(*key))
         for prompt_id, *key in scan_rows(
-            connection, _SELECTED, asked.run_id, which, up_to, after, scanned, most
+            connection,
+            f"SELECT e.prompt_id, {keys} ",
+            asked.run_id,
+            which,
+            up_to,
+            after,
+            scanned,
+            most,
+            by_severity=by_severity,
         )
     ]
     seen: dict[UUID, ResultKey] = {}
@@ -169,7 +182,7 @@ def _find_cases(
     begin, size = 0, limit + 1
     while portion := looked_up[begin : begin + size]:
         begin, size = begin + size, 2 * size
-        firsts = _find_firsts(connection, asked, which, portion, up_to)
+        firsts = _find_firsts(connection, asked, which, portion, up_to, keys)
         cases += [prompt_id for prompt_id in portion if firsts.get(prompt_id) == seen[prompt_id]]
         if len(cases) > limit:
             return cases[:limit], seen[cases[limit - 1]], None
@@ -180,7 +193,9 @@ def _find_cases(
         return cases, matches[-1][1], scanned
     distant = None
     if which.seldom:
-        distant = key_at_distance(connection, asked.run_id, which, up_to, after, most)
+        distant = key_at_distance(
+            connection, asked.run_id, which, up_to, after, most, by_severity=by_severity
+        )
     return cases, distant, None if distant is None else most
 
 
@@ -190,15 +205,16 @@ def _find_firsts(
     which: ResultFilter,
     prompt_ids: Sequence[UUID],
     up_to: int,
+    keys: str,
 ) -> Mapping[UUID, ResultKey]:
-    """The key of the first matching result of each case."""
+    """The key of the first matching result of each case; `keys` are the columns of a key."""
     where, values = where_of(which)
     values |= {
         "ids": [evaluation_id for evaluation_id, _ in asked.evaluations(prompt_ids, asked.models)],
         "places": places_of(which.status),
         "up_to": up_to,
     }
-    rows = connection.execute(_FIRSTS.format(where).encode(), values)
+    rows = connection.execute(_FIRSTS.format(keys=keys, where=where).encode(), values)
     return {prompt_id: ResultKey(*key) for prompt_id, *key in rows}
 
 
