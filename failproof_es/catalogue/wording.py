@@ -56,9 +56,9 @@ def describe_model(model: ModelSnapshot) -> str:
 
 
 def judge_named(key: str) -> str:
-    """A judge's key `judge:NAME` as `judge NAME`; any other key is returned unchanged."""
+    """A judge's key `judge:NAME` as `judge NAME`, `judge:judge` as `judge`; any other unchanged."""
     name = key.removeprefix("judge:")
-    return key if name == key else f"judge {name}"
+    return name if name in (key, "judge") else f"judge {name}"
 
 
 def between(interval: Interval) -> str:

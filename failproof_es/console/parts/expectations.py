@@ -50,9 +50,15 @@ def _shown_expectation(one: Expectation) -> ExpectationShown:
 
 
 def expected_of(case: Case) -> str:
-    """The expectations of the case as one text, shortened; independent of the answer."""
+    """The expectations of the case as one text, shortened; independent of the answer.
+
+    Of a checklist only the items: what every answer must be, such as one in the language of the
+    case, contradicts none of them, but reads so beside `Declines`.
+    """
     stated = expectations_of(case, _NOTHING_CAME)
-    return "; ".join(one.expected for one in stated)[:_LONGEST_SUMMARY]
+    items = len(items_of(case.expectation))
+    texts = [one.expected.removesuffix(".") for one in (stated[:items] if items else stated)]
+    return "; ".join(texts)[:_LONGEST_SUMMARY]
 
 
 class JudgedItem(Document):

@@ -6,10 +6,12 @@ from uuid import UUID
 
 import pytest
 
+from failproof_es.catalogue.wording import judge_named
 from failproof_es.console.parts.expectations import expected_of, shown_expectations
 from failproof_es.console.texts import TextShown, compared_texts
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.outcome import EvaluationOutcome
+from tests.every import every
 
 
 def text_of(shown: TextShown) -> str:
@@ -57,7 +59,16 @@ def test_what_is_not_met_comes_first(scores: dict[str, float], wanted: list[bool
     rows = shown_expectations(case, outcome)
     assert [row.met for row in rows] == wanted
     assert expected_of(case) == (
-        "must_do 1: Greets.; must_not_do 1: Swears.; pass_criteria 1: Says no.; an answer"
-    )
+        "must_do 1: Greets; must_not_do 1: Swears; pass_criteria 1: Says no"
+    ), "and not `an answer`"
     if scores:
         assert rows[0].got is not None and text_of(rows[0].got) == "happened"
+
+
+@every(
+    ("key", "name"),
+    [("judge:gpt-9", "judge gpt-9"), ("judge:judge", "judge"), ("gpt-9", "gpt-9"),
+     ("judge", "judge")],
+)  # fmt: skip
+def test_a_judge_is_named_once(key: str, name: str) -> None:
+    assert judge_named(key) == name
