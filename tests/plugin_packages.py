@@ -10,6 +10,7 @@ import pytest
 
 from failproof_es.declared_gates import DECLARED
 from failproof_es.dialects import registry, scorers
+from failproof_es.exports.registry import EXPORTERS
 from projections.installed import OFFERED
 
 Offered = Mapping[str, Mapping[str, str]]
@@ -46,3 +47,4 @@ def look_again() -> None:
     scorers.SCORERS.forget()
     DECLARED.forget()
     OFFERED.forget()
+    EXPORTERS.forget()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from failproof_es.cli.commands.export import _blaming, _write_files
 from failproof_es.configuration.providers import PROVIDERS
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Classification, Failure, ModelReply, Score, Transcript
@@ -17,6 +19,8 @@ from failproof_es.dialects import dialect_named
 from failproof_es.dialects.registry import DIALECTS
 from failproof_es.dialects.scorers import SCORERS, Scorer, grade
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
+from failproof_es.exports.exporter import ExportedFile, Pieces
+from failproof_es.exports.registry import EXPORTERS
 from failproof_es.models import stuck_after_s
 from failproof_es.models.protocol import Answer, ModelError, PreparedRequest
 from failproof_es.models.single_attempt import send_once
@@ -32,7 +36,7 @@ from tests.unit.engine.test_evaluating_at_a_limit import (
     evaluating,
 )
 
-GROUPS: tuple[EntryPoints[Any], ...] = (DIALECTS, SCORERS, DECLARED, PROVIDERS, OFFERED)
+GROUPS: tuple[EntryPoints[Any], ...] = (DIALECTS, SCORERS, DECLARED, PROVIDERS, OFFERED, EXPORTERS)
 BAD = {
     "raises": "raise RuntimeError('on import')",
     "leaves": "import sys; sys.exit(3)",
@@ -165,6 +169,37 @@ def test_what_a_scorer_changes_shows_nowhere() -> None:
 def test_what_is_no_finite_number_ends_the_evaluation_without_a_score(returned: Any) -> None:
     score = graded(Numbers(returned), Classification("pass", {}, "c", "1"))
     assert isinstance(score, Failure) and score.kind == "scorer_failed"
+
+
+# -- exporters -----------------------------------------------------------------------------
+
+EXPORTER: Any = SimpleNamespace(name="odd")
+NONE = Pieces(lambda own: [])
+TEXT: Any = Pieces(lambda own: ["text"])  # type: ignore[list-item]
+
+
+@every(
+    ("file", "defect"),
+    [
+        (ExportedFile("a.txt", "rows", NONE), "`name` is of type str"),  # type: ignore[arg-type]
+        (ExportedFile(PurePosixPath("a"), 1, NONE), "`collection` is"),  # type: ignore[arg-type]
+        (ExportedFile(PurePosixPath("a"), "rows", [b""]), "`pieces` is"),  # type: ignore[arg-type]
+        ("a.txt", "gives a str whose `name`"),
+        (ExportedFile(PurePosixPath("../a"), "rows", NONE), "outside of the folder"),
+        (ExportedFile(PurePosixPath("/a"), "rows", NONE), "outside of the folder"),
+        (ExportedFile(PurePosixPath("a"), "rows", TEXT), "of the package odd 1.0 failed: TypeErr"),
+    ],
+)
+def test_what_an_exporter_gives_and_is_no_file_is_its_defect(
+    file: Any, defect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(EXPORTERS, "package_of", lambda name: (name, "1.0"))
+    with pytest.raises(InvalidInput) as raised, _blaming(EXPORTER):
+        list(_write_files(EXPORTER, iter([file]), tmp_path))
+    (problem,) = raised.value.problems
+    assert problem.code == "plugin-failed" and problem.remedy
+    assert "the exporter 'odd'" in problem.message and defect in problem.message
+    assert not list(tmp_path.iterdir())
 
 
 # -- providers -----------------------------------------------------------------------------

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import click
+import psycopg
 from psycopg import IsolationLevel
 
 from failproof_es.cli.app.chosen_run import with_warning
@@ -27,6 +29,7 @@ from failproof_es.cli.rendering.output import (
 )
 from failproof_es.cli.rendering.written_files import record_file
 from failproof_es.core.case import prompt_id
+from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.dialects.protocol import CollectionExport as Collections
 from failproof_es.engine.history import read_chunk
 from failproof_es.exports.exporter import Export, ExportedFile, Exporter, Pieces, refuse_settings
@@ -118,7 +121,9 @@ def export(
                 hold_positions(connection)
                 lift_idle_limit(connection)
                 recorded_runs = [RecordedRun.read(connection, run_id) for run_id in ids]
-                files.extend(_write_files(exporter.files(recorded_runs, made), folder))
+                with _blaming(exporter):
+                    exported = exporter.files(recorded_runs, made)
+                    files.extend(_write_files(exporter, exported, folder))
         finally:  # files written before a failure exist, too
             for file in files:
                 record_file(store, ids, "export", file.path, file.written_file)
@@ -176,7 +181,8 @@ def _check_arguments(
     setting_values = read_assignments("--with", form, settings, problems)
     problems.raise_errors()
     assert exporter is not None and output is not None
-    return exporter.with_settings(setting_values), output
+    with _blaming(exporter):
+        return exporter.with_settings(setting_values), output
 
 
 def _run_ids(connection: Connection, runs: Sequence[str], every_run: bool) -> list[UUID]:
@@ -198,21 +204,59 @@ class _CollectionFile(NamedTuple):
     written_file: WrittenFile
 
 
-def _write_files(files: Iterator[ExportedFile], folder: Path) -> Iterator[_CollectionFile]:
+def _write_files(
+    exporter: Exporter, files: Iterator[ExportedFile], folder: Path
+) -> Iterator[_CollectionFile]:
     """Write each file into the folder before the next is made; yield it afterwards.
 
-    Raises `InvalidInput` if one cannot be written, or lies outside of the folder.
+    Raises `InvalidInput` if one cannot be written, lies outside of the folder, or is none.
     """
     for file in files:
+        _require_file(exporter, file)
         if file.name.is_absolute() or ".." in file.name.parts:
             raise InvalidInput.because(
                 "plugin-failed",
-                f"the exporter names a file outside of the folder: {str(file.name)!r}",
+                f"the exporter {exporter.name!r} names a file outside of the folder: "
+                f"{str(file.name)!r}",
                 remedy="update or remove the package that offers it",
             )
         path = folder.joinpath(*file.name.parts)
         written_file = write_file(path, file.pieces)
         yield _CollectionFile(file.collection, file.pieces.rows, path, written_file)
+
+
+_FIELDS = (("name", PurePath), ("collection", str), ("pieces", Pieces))
+"""The fields of an `ExportedFile` that are used here, and their types."""
+
+
+def _require_file(exporter: Exporter, file: object) -> None:
+    """Raise `InvalidInput` if what an exporter gave is no file, with the field that is wrong."""
+    for name, kind in _FIELDS:
+        if not isinstance(value := getattr(file, name, None), kind):
+            raise InvalidInput.because(
+                "plugin-failed",
+                f"the exporter {exporter.name!r} gives a {type(file).__name__} whose `{name}` is "
+                f"of type {type(value).__name__}",
+                remedy=f"let its `files` give an ExportedFile with a {kind.__name__} as `{name}`",
+            )
+
+
+@contextmanager
+def _blaming(exporter: Exporter) -> Iterator[None]:
+    """Raise `InvalidInput`, with the exporter and its package, for an error of another package."""
+    try:
+        yield
+    except (InvalidInput, ImpossibleHistory, OSError, psycopg.Error):
+        raise
+    except Exception as error:
+        if (package := EXPORTERS.package_of(exporter.name)) is None:
+            raise
+        raise InvalidInput.because(
+            "plugin-failed",
+            f"the exporter {exporter.name!r} of the package {' '.join(package)} failed: "
+            f"{type(error).__name__}: {error}",
+            remedy="update or remove the package",
+        ) from error
 
 
 def _print(
