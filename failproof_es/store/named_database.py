@@ -13,6 +13,7 @@ from failproof_es.store.environment import DATABASE_URL, PASSWORD_FILE
 from failproof_es.support.regular_file import read_regular
 
 _MOST_BYTES = 1 << 16
+_OF_LIBPQ = ("PGPASSWORD", "PGPASSFILE")
 
 
 def named_database(option: str | None) -> str | None:
@@ -29,6 +30,16 @@ def named_database(option: str | None) -> str | None:
     if "password" in parameters_of(url) or not file:
         return url
     return make_conninfo(url, password=_password_in(Path(file)))
+
+
+def password_remedy() -> str:
+    """The remedy for a refused password: where it is taken from, and which of that is set."""
+    variables = [name for name in (PASSWORD_FILE, *_OF_LIBPQ) if os.environ.get(name)]
+    here = f"; set here: {', '.join(variables)}" if variables else ""
+    return (
+        f"correct the password: that of the URL counts, else the file that {PASSWORD_FILE} names, "
+        f"else PGPASSWORD, else ~/.pgpass{here}"
+    )
 
 
 def _password_in(file: Path) -> str:

@@ -21,7 +21,7 @@ from failproof_es.store.connecting import connect
 from failproof_es.store.environment import DATABASE_URL
 from failproof_es.store.errors import DatabaseAway
 from failproof_es.store.lending import Lender
-from failproof_es.store.named_database import named_database
+from failproof_es.store.named_database import named_database, password_remedy
 from failproof_es.store.outage import (
     CONTENTION,
     LogUnavailable,
@@ -309,7 +309,9 @@ def _translate_errors(url: str) -> Iterator[None]:
         raise kind.because(
             "database-unreachable" if is_away else "database-refused",
             f"the database cannot be used: {reason}",
-            remedy=f"check --database-url or {DATABASE_URL}, and that the server is running",
+            remedy=password_remedy()
+            if "password" in str(error)  # libpq gives no SQLSTATE of a refused login
+            else f"check --database-url or {DATABASE_URL}, and that the server is running",
         ) from None
 
 

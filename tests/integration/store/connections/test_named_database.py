@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from failproof_es.problems import InvalidInput
 from failproof_es.store.environment import DATABASE_URL, PASSWORD_FILE
 from failproof_es.store.named_database import named_database
+from failproof_es.store.store import _translate_errors
 
 URL = "postgresql://worker@database.example:6432/evaluations?sslmode=verify-full"
 
@@ -57,3 +59,16 @@ def test_a_file_without_a_password_is_refused(
         named_database(URL)
     assert PASSWORD_FILE in str(refused.value)
     assert "two" not in str(refused.value)
+
+
+def test_a_refused_password_says_where_it_comes_from(
+    password_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPASSWORD", "secret")
+    for reason in ("password authentication failed for user", "fe_sendauth: no password supplied"):
+        with pytest.raises(InvalidInput) as refused, _translate_errors(URL):
+            raise psycopg.OperationalError(reason)
+        (problem,) = refused.value.problems
+        assert f"set here: {PASSWORD_FILE}, PGPASSWORD" in (problem.remedy or "")
+    with pytest.raises(InvalidInput, match="the server is running"), _translate_errors(URL):
+        raise psycopg.OperationalError("connection refused")
