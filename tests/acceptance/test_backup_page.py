@@ -52,6 +52,7 @@ def test_a_restored_database_is_genuine_and_an_older_one_is_refused_until_it_is_
         assert invoke(old.url, *start, cwd=tmp_path).exit_code == 0  # in the old one: it is newer
         refused = invoke(new.url, *start, cwd=tmp_path)
         assert refused.exit_code == 1 and "an older backup restored" in refused.stderr
+        assert "or an older backup restored" in invoke(new.url, "verify", cwd=tmp_path).output
         repair = ("ledger", "repair", "--force", "--reason", "restored the backup of Monday")
         done = invoke(new.url, *repair, cwd=tmp_path)
         assert done.exit_code == 0, done.output

@@ -48,6 +48,7 @@ from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection, LeafRow, LedgerBroken
 from failproof_es.store.schema.definitions import differences
 
+_OR_RESTORED = "or an older backup restored"
 _BEHIND_ALL = 1 << 63
 
 _Entry = tuple[int, bytes]
@@ -250,6 +251,8 @@ class _Walk:
             message = (
                 f"{expected_root.source} signs {expected_root.size} events; the log has {self.size}"
             )
+            if expected_root.outside:
+                message = f"{message}: the tail was cut, {_OR_RESTORED}"
             self._result.add(VerificationFinding(TAIL_CUT, message, index=self.size))
 
     # -- helpers ---------------------------------------------------------------------------
@@ -286,7 +289,10 @@ class _Walk:
         elif expected.outside:
             self._result.anchored_size = max(self._result.anchored_size, expected.size)
             if expected.removed:
-                message = f"{expected.source} is not in the database any more"
+                message = (
+                    f"{expected.source} is not in the database any more: it was deleted, "
+                    f"{_OR_RESTORED}"
+                )
                 self._result.add(VerificationFinding(CHECKPOINT_REMOVED, message))
         else:
             self._good = expected.size

@@ -194,6 +194,7 @@ def diverge(log: Attacked) -> Note:
 def test_an_older_backup_restored_is_named_by_the_one_outside(backup: Attacked) -> None:
     named = first(backup.verify(outside=True), TAIL_CUT)
     assert named.index == backup.recorded.sizes.failed
+    assert named.message.endswith("the tail was cut, or an older backup restored")
 
 
 def test_a_backup_that_went_on_in_another_way_is_named_by_the_one_outside(
