@@ -125,22 +125,21 @@ def _counts(connection: Connection) -> Iterator[tuple[str, str, str, Samples]]:
         workers = sum(not worker.gone for worker in list_workers(connection))
     errors = dict(connection.execute(_ERRORS).fetchall())
     [spent] = connection.execute(_SPENT).fetchall()
-    known_usd, possibly_charged, unpriced, read, written = spent
+    cost_usd, possibly_charged, unpriced, input_tokens, output_tokens = spent
     yield "runs", "gauge", "Runs by status.", {_label("status", s): n for s, n, _ in runs}
     yield "runs_without_driver", "gauge", "Running runs that no process drives.", {"": idle}
     yield "workers", "gauge", "Workers with a recent heartbeat.", {"": workers}
     kinds = {_label("kind", kind): requests for kind, requests in errors.items()}
     # gauges, as the numbers of a run leave the projections when it is archived
     yield "failed_requests", "gauge", f"Failed requests by kind of error{_LISTED}", kinds
-    yield (
-        "cost_usd",
-        "gauge",
-        f"Known cost of answers in US dollars{_LISTED}",
-        {"": float(known_usd)},
-    )
+    meaning = f"Known cost of answers in US dollars{_LISTED}"
+    yield "cost_usd", "gauge", meaning, {"": float(cost_usd)}
     unknown = {_label("why", "unpriced"): unpriced, _label("why", "unanswered"): possibly_charged}
     yield "requests_of_unknown_cost", "gauge", f"Requests of unknown cost{_LISTED}", unknown
-    tokens = {_label("direction", "input"): read, _label("direction", "output"): written}
+    tokens = {
+        _label("direction", "input"): input_tokens,
+        _label("direction", "output"): output_tokens,
+    }
     yield "tokens", "gauge", f"Tokens of answers, as far as reported{_LISTED}", tokens
 
 

@@ -36,6 +36,8 @@ class ExitCode(IntEnum):
     GATE_NOT_MET = 3
     NOT_PROVEN_YET = 3
     """Exit code: nothing failed, but the run cannot be proven (yet)."""
+    STILL_RUNNING = 124
+    """`wait --timeout` is over and the run is not; the code of timeout(1)."""
     INTERRUPTED = INTERRUPTED
 
 

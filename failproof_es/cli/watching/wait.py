@@ -6,13 +6,14 @@ import time
 
 import click
 
-from failproof_es.cli.app.errors import exit_code_of
+from failproof_es.cli.app.errors import ExitCode, exit_code_of
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.app.run_end import say_gates_not_met, say_worst, summary
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
 from failproof_es.core.run import Run
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.history import read_run
+from failproof_es.engine.workers.presence import Undriven, undriven_runs
 from failproof_es.gate_words import gate_line
 from failproof_es.reading.failure_reasons import NO_FAILURES, FailureReasons, failure_reasons
 from failproof_es.reading.recorded_run import RecordedRun
@@ -28,27 +29,40 @@ _LOOK_EVERY_S = 1.0
     "--timeout",
     type=click.FloatRange(min=0),
     metavar="SECONDS",
-    help="Wait no longer; then exit 1.",
+    help="Wait no longer; then exit 124.",
 )
 @format_option()
 def wait(run: str, timeout: float | None, output_format: Format) -> None:
     """Wait until RUN is over or paused, wherever it is driven. Nothing is asked.
 
     The exit code is that of `start`: 0 if all gates are met, 3 if one is not, 1 if the run failed
-    or is paused. So a pipeline can leave a run to workers: `start --detach`, then `wait`. The
-    tables of the projections hold the run by then.
+    or is paused; 124 if --timeout ended first. So a pipeline can leave a run to workers: `start
+    --detach`, then `wait`. If nobody drives the run, that is said on stderr. The tables of the
+    projections hold the run by then.
     """
     with session().open_store() as store:
         with store.lend() as connection:
             run_id = resolve_run(connection, run)
         until = None if timeout is None else time.monotonic() + timeout
 
-        def read() -> Run:
-            def once() -> Run:
-                with store.lend() as connection:
-                    return read_run(connection, run_id)
+        reported: Undriven | None = None
 
-            return store.outage.retry(once)
+        def read() -> Run:
+            """The run now; says on stderr when it loses its driver, and when it has one again."""
+            nonlocal reported
+            state, undriven = store.outage.retry(read_once)
+            if undriven != reported:
+                number = state.started.run_number
+                words = "driven again" if undriven is None else undriven.describe(number)
+                say(f"run {number}: {words}")
+                reported = undriven
+            return state
+
+        def read_once() -> tuple[Run, Undriven | None]:
+            with store.lend() as connection:
+                state = read_run(connection, run_id)
+                running = [run_id] if state.status == "running" else []
+                return state, undriven_runs(connection, running).get(run_id)
 
         def bring_up() -> FailureReasons:
             """The reasons of failures, after updating the projections.
@@ -71,7 +85,7 @@ def wait(run: str, timeout: float | None, output_format: Format) -> None:
         else:  # over
             failures = store.outage.retry(bring_up)
     outcome = Outcome.of(state, interrupted=False)
-    code = exit_code_of(outcome)
+    code = exit_code_of(outcome) if state.at_rest else ExitCode.STILL_RUNNING
     why = f": {outcome.reason}" if outcome.reason else ""
     say(f"run {outcome.run_number} {outcome.name}: {outcome.status}{why}")
     say_worst(failures)

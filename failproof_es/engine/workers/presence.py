@@ -180,7 +180,8 @@ class Undriven:
     """A run that is running by its record, and that no process drives."""
 
     since: datetime
-    """The end of its last lease, by the database's clock: at most 15 s after its process ended."""
+    """The end of its last lease, by the database's clock: at most 15 s after its process ended. The
+    start of the run if no worker ever drove it."""
     by_workers: bool
     """Whether workers may drive it."""
 

@@ -104,8 +104,9 @@ def test_a_worker_that_drains_and_who_waits_have_the_exit_code_of_the_run(
     write_suite(tmp_path, 3, prompt="Hello.")
     write_configuration(tmp_path, url, gates={"min_accuracy": 1.0})
     assert invoke(store.url, "start", "run.yaml", "--detach", cwd=tmp_path).exit_code == 0
-    early = invoke(store.url, "wait", "1", "--timeout", "0", cwd=tmp_path)
-    assert early.exit_code == 1 and "run 1 acceptance: running" in early.stderr
+    early = invoke(store.url, "wait", "1", "--timeout", "1.1", cwd=tmp_path)
+    assert early.exit_code == 124 and "run 1 acceptance: running" in early.stderr
+    assert early.stderr.count("run 1: no worker drives it since ") == 1
     named = invoke(store.url, "worker", "--drain", cwd=tmp_path)
     assert named.exit_code == 3, named.output
     assert named.stderr.count("run 1 acceptance: completed") == 1
