@@ -58,6 +58,11 @@ class OutageReport:
         self._lock = Lock()
         self._since: float | None = None
 
+    @property
+    def is_away(self) -> bool:
+        """Whether the outage lasts, by what was said."""
+        return self._since is not None
+
     def away(self, error: BaseException | None, lasted_s: float) -> None:
         """Report an outage that lasts long enough to be more than a lost connection."""
         if lasted_s < _WORTH_SAYING_S or (

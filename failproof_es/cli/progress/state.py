@@ -49,6 +49,7 @@ from failproof_es.events import (
     Scored,
     SpendCeilingChanged,
 )
+from failproof_es.store.outage import OutageReport
 
 Phase = Literal["planning", "evaluating", "validating", "sealing", "completed", "failed", "paused"]
 """The phase of a drive: checking and storing cases, asking models, validating the record, sealing
@@ -108,6 +109,8 @@ class ProgressState:
         self._samples: dict[str, deque[tuple[float, int]]] = {}
         self._ended: RunCompleted | RunFailed | None = None
         self._began = clock()
+        self.outage: OutageReport | None = None
+        """Knows whether the database is away; `None` where nobody reports that."""
 
     def observe(self, event: Event) -> None:
         """Count one event of the run. Events that do not affect progress are ignored."""
@@ -219,11 +222,11 @@ class ProgressState:
         self.name = started.name
 
     def adopt(self, counted: ProgressState) -> None:
-        """Replace this state by that of `counted`, but for the time of its beginning.
+        """Replace this state by that of `counted`, but for its beginning and its outage report.
 
         A thread that displays this state sees all or nothing of it.
         """
-        vars(self).update({**vars(counted), "_began": self._began})
+        vars(self).update({**vars(counted), "_began": self._began, "outage": self.outage})
 
     def use_prices(self, prices: Prices) -> None:
         """Set the prices on record, by which the costs of further answers are computed."""

@@ -124,7 +124,8 @@ def error_lines(state: ProgressState, limit: int) -> list[str]:
     """The latest error message, then the most frequent others, at most `limit`.
 
     Each has its count and model; the first begins with `waiting: ` while its server answers
-    nothing. If there are more, a last line says how many. Empty without errors.
+    nothing. While the database is away, the first line says so instead. If there are more, a last
+    line says how many. Empty without errors.
     """
     groups = state.errors.present_first(limit)
     lines = [
@@ -132,7 +133,9 @@ def error_lines(state: ProgressState, limit: int) -> list[str]:
         f"{shortened(one_line(group.message), _LONGEST_ERROR)}"
         for group in groups
     ]
-    if state.errors.is_waiting and state.phase == "evaluating":
+    if state.outage is not None and state.outage.is_away:
+        lines.insert(0, "waiting: the database is away")
+    elif state.errors.is_waiting and state.phase == "evaluating":
         lines[0] = f"waiting: {lines[0]}"
     if (more := state.errors.groups - len(groups)) > 0:
         lines.append(f"and {more:,} other {'kind' if more == 1 else 'kinds'} of error")

@@ -35,8 +35,10 @@ from failproof_es.core.summary import RunSummary
 from failproof_es.events import Event, RunStarted
 from failproof_es.reading.failure_reasons import FailureReasons, failure_reasons
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.outage import OutageReport
 from failproof_es.store.schema.definitions import differences
 from failproof_es.store.store import Store
+from failproof_es.store.url_redaction import redact_message
 from failproof_es.support import event_loop
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ def carry_out(
     raise_descriptor_limit()
     with store.lend() as connection:
         print_differences(difference.what for difference in differences(connection))
+    state.outage = store.outage_report = OutageReport(lambda line: say(redact_message(line)))
     quiet, as_json = options.quiet, options.output_format is not Format.TABLE
     progress = progress_for(state, quiet=quiet, as_json=as_json, verbose=options.verbose)
     with (

@@ -31,6 +31,7 @@ from failproof_es.events import (
     RunValidated,
     Usage,
 )
+from failproof_es.store.outage import OutageReport
 from tests.every import every
 from tests.unit.cli.samples import (
     NOON,
@@ -311,6 +312,11 @@ def test_errors_are_grouped_by_their_first_line_and_counted_the_latest_first() -
     ]
     assert error_lines(state, 3)[2] == "1x a: timeout: too slow"
     state.observe(an_error(6, "busy", 429).model_copy(update={"disposition": "deferred"}))
+    assert error_lines(state, 1)[0] == "waiting: 1x a: 429: busy"
+    state.outage = OutageReport(list[str]().append)
+    state.outage.away(ConnectionError("gone"), 5.0)
+    assert error_lines(state, 1)[:2] == ["waiting: the database is away", "1x a: 429: busy"]
+    state.outage.back()
     assert error_lines(state, 1)[0] == "waiting: 1x a: 429: busy"
     state.observe(answered(7))
     assert error_lines(state, 1)[0] == "1x a: 429: busy"
