@@ -133,7 +133,7 @@ _TABLE = {
     "Manage": {
         "init": CommandEntry(
             "commands.manage.init:init",
-            "Write a configuration, a suite and a CI file into FOLDER, which run as they are.",
+            "Write a configuration, a suite and a CI file, which run as they are.",
         ),
         "suites": CommandEntry(
             "commands.manage.suites:suites", "Create, check and list suites of cases."

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from failproof_es.configuration.choices import SelectionSection
 from failproof_es.configuration.loading import LoadedConfiguration
@@ -60,27 +61,30 @@ def source_of(loaded: LoadedConfiguration, store: LendsConnections) -> CaseSourc
         paths = prompts.path or []
         skipped = Problems()
         if prompts.dialect is not None:
-            dialect, files = _named_dialect(prompts.dialect, paths, loaded.folder)
+            dialect, files = _named_dialect(prompts.dialect, prompts.options, paths, loaded.folder)
         else:
             dialect, files = recognise(paths, loaded.folder, skipped)
+            dialect = configured(dialect, prompts.options)
         before = digests_of(files)
         skip = prompts.on_invalid == "skip"
-        dialect = configured(dialect, prompts.options)
         return _Files(dialect, choice, files, before, skip, tuple(skipped))
     except InvalidInput as error:
         raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
 
 
 def _named_dialect(
-    name: str, paths: str | list[str], folder: Path
+    name: str, options: Mapping[str, Any], paths: str | list[str], folder: Path
 ) -> tuple[Dialect, Sequence[Path]]:
-    """The dialect of that name, and its files. Raises `InvalidInput` with the errors of both."""
+    """The dialect of that name with its options, and its files. Raises `InvalidInput` with the
+    errors of all."""
     problems: list[Problem] = []
     dialect = None
     try:
         dialect = dialect_named(name)
+        dialect = configured(dialect, options)
     except InvalidInput as error:
-        problems += [replace(problem, field="prompts.dialect") for problem in error.problems]
+        at = "prompts.dialect"
+        problems += [replace(problem, field=problem.field or at) for problem in error.problems]
     try:
         suffixes = all_suffixes() if dialect is None else dialect.suffixes
         files = case_files(paths, suffixes, folder)

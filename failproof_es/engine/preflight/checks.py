@@ -15,6 +15,7 @@ from typing import Any
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.case import Case
+from failproof_es.dialects import dialect_named
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.drive.judging import judge_problems
 from failproof_es.engine.drive.targets import Targets
@@ -134,6 +135,16 @@ def require_gates(store: LendsConnections, configuration: Configuration) -> None
             require_complete(connection, configuration.gates)
 
 
+def _errors_of_named_dialect(loaded: LoadedConfiguration) -> list[Problem]:
+    """The errors in the judges of the dialect that the configuration names, if there is one."""
+    try:
+        dialect = dialect_named(loaded.configuration.prompts.dialect or "")
+    except InvalidInput:
+        return []
+    problems = judge_problems(dialect, loaded.configuration)
+    return [problem for problem in problems if problem.severity == "error"]
+
+
 def _read_and_check_cases(
     loaded: LoadedConfiguration,
     store: LendsConnections,
@@ -150,7 +161,11 @@ def _read_and_check_cases(
     the cases once all are read, as later checks may fail. Counting reused answers prepares
     requests, which runs some users' classes: only with `counts_reuse`.
     """
-    source = source_of(loaded, store)
+    try:
+        source = source_of(loaded, store)
+    except InvalidInput as error:
+        problems = [*error.problems, *_errors_of_named_dialect(loaded)]
+        raise InvalidInput(problems, error.warnings) from None
     require_for(source.dialect, f"the dialect `{source.dialect.name}`")
     judges = tuple(map(loaded.placed, judge_problems(source.dialect, loaded.configuration)))
     problems = [problem for problem in judges if problem.severity == "error"]

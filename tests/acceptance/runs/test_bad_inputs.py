@@ -219,7 +219,7 @@ CONFIGURATIONS = {
     "an anchor": spoiled("mock", "&a mock", "run.yaml:6: ", "&name", "[unsupported-yaml]"),
     "an alias": spoiled("mock", "*a", "run.yaml:6: ", "*name", "[unsupported-yaml]"),
     "a word for a number": spoiled(
-        "0.0", "hot", "run.yaml:7: models[0].temperature: ", "'hot' [wrong-type]"
+        "0.0", "hot", "run.yaml:7: models[0].temperature: ", "'hot' (write a number", "[wrong-type]"
     ),
     "a number in quotes": spoiled("workers: 2", "workers: '2'", "run.yaml:11: ", "[wrong-type]"),
     "too hot": spoiled("0.0", "2.5", "run.yaml:7: models[0].temperature: ", "[out-of-range]"),
@@ -279,7 +279,11 @@ CONFIGURATIONS = {
         "[key-exposed]",
     ),
     "a key in the wrong place": spoiled(
-        "0.0", CANARY, "run.yaml:7: models[0].temperature: ", "looks like a key [wrong-type]"
+        "0.0",
+        CANARY,
+        "run.yaml:7: models[0].temperature: ",
+        "looks like a key (write",
+        "[wrong-type]",
     ),
     "a key that is not set": spoiled(
         "    model: mock",

@@ -37,7 +37,7 @@ GOOD: dict[str, Any] = {
         {"provider": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "two"},
     ],
     "judge": {"provider": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "three"},
-    "prompts": {"path": "suite.jsonl"},
+    "prompts": {"path": "suite.jsonl", "dialect": "failproof"},
     "prices": {
         "version": "2026-11-28",
         "models": [
@@ -126,6 +126,9 @@ OF_OTHER_CHECKS: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "a ceiling without a price": (
         put("execution", "max_spend_usd", value=1.0), "models[1].model",
     ),
+    "an option of no dialect": (
+        put("prompts", "options", value={"zzz": 1}), "prompts.options",
+    ),
     "a tag of no case": (put("prompts", "filters", value={"tags": ["x"]}), "prompts.filters.tags"),
 }  # fmt: skip
 """What the schema and the rules of a configuration do not find."""
@@ -175,9 +178,10 @@ BESIDE: dict[str, set[str]] = {
 _CEILING = "a ceiling without a price"
 _KEYS = {"a key that is not set", "a key that must not go there"}
 HIDDEN: dict[str, set[str]] = {
-    "a tag of no case": {"an unknown dialect", "no collection"},
+    "a tag of no case": {"an unknown dialect", "no collection", "an option of no dialect"},
     "a path that is not there": {"a tag of no case", "no collection"},
     "an unknown dialect": {"no collection"},
+    "an option of no dialect": {"an unknown dialect", "no collection"},
     "no prompts": {"no collection"},
     "a collection beside a file": {"no collection"},
     "a model without a URL": _KEYS,
@@ -323,6 +327,11 @@ def test_every_check_reports_in_one_batch(tmp_path: Path) -> None:
     fields = partial(fields_of, tmp_path, check=check_all)
     expected = {field for name in together for field in fields(EVERY[name])}
     assert {*fields(*(EVERY[name] for name in together))} == expected
+
+
+def test_a_missing_judge_reports_beside_a_missing_path(tmp_path: Path) -> None:
+    absent = put("prompts", value={"path": "absent.jsonl", "dialect": "benchmark"})
+    assert fields_of(tmp_path, absent, take("judge"), check=check_all) == ["prompts.path", "judge"]
 
 
 several = st.lists(st.sampled_from(sorted(OF_SEVERAL)), unique=True, max_size=5)
