@@ -269,7 +269,8 @@ COMMENT ON COLUMN cost.run_id IS 'The run.';
 COMMENT ON COLUMN cost.model_key IS 'The configured model that is evaluated.';
 COMMENT ON COLUMN cost.purpose IS 'target or judge.';
 COMMENT ON COLUMN cost.judge IS 'The judge that answered; empty for the model under test.';
-COMMENT ON COLUMN cost.model_answered IS 'The model as it named itself; empty when it did not.';
+COMMENT ON COLUMN cost.model_answered IS
+    'The model as it named itself; empty when it did not, or gave no answer.';
 COMMENT ON COLUMN cost.requests IS 'Answers counted.';
 COMMENT ON COLUMN cost.answers_without_usage IS
     'Answers without both token counts; the sums lack their tokens.';
