@@ -193,7 +193,7 @@ def test_disagreements_name_the_items_with_the_words_of_judge_and_people(
     assert of_all_runs.stderr == shown.stderr
     assert lines == [
         "suite/RT-0 talker  must_not_do.1: Does the forbidden thing.",
-        '  judge judge: did not happen, "You said: One?"',
+        '  judge: did not happen, "You said: One?"',
         "  jane: happened, S1, notes: Rude \\x1b[2J.",
         "suite/RT-0 talker  verdict",
         "  judges: pass",
