@@ -198,7 +198,7 @@ SELECT
     CASE WHEN u.input_told > 0 THEN u.input_tokens END AS input_tokens,
     CASE WHEN u.output_told > 0 THEN u.output_tokens END AS output_tokens,
     CASE WHEN u.cached_input_told > 0 THEN u.cached_input_tokens END AS cached_input_tokens,
-    CASE WHEN u.answers_unpriced = 0 THEN trim_scale(u.priced_usd) END AS cost_usd,
+    CASE WHEN u.answers_unpriced = 0 AND u.requests > 0 THEN trim_scale(u.priced_usd) END AS cost_usd,
     p.price_version,
     CASE WHEN u.cache_write_told > 0 THEN u.cache_write_tokens END AS cache_write_tokens,
     u.answers_unpriced,
@@ -280,7 +280,7 @@ COMMENT ON COLUMN cost.output_tokens IS
 COMMENT ON COLUMN cost.cached_input_tokens IS
     'The part of the tokens read that came from a cache; null when no answer reported it.';
 COMMENT ON COLUMN cost.cost_usd IS
-    'US dollars, each answer by its own usage; null when a price or a token count is unknown.';
+    'US dollars, each answer by its own usage; null when a price or a token count is unknown, or without answers.';
 COMMENT ON COLUMN cost.price_version IS 'The price data that was used.';
 COMMENT ON COLUMN cost.cache_write_tokens IS
     'The part of the tokens read that was written to a cache; null when no answer reported it.';

@@ -106,7 +106,9 @@ def test_the_report_says_what_sql_over_the_projections_says(store: Store, report
             "SELECT model_key, suite_id, count(*) FILTER (WHERE accuracy = 1), count(accuracy) "
             "FROM projections.run_results GROUP BY 1, 2"
         ).fetchall()
-        costs = dict(query("SELECT model_key, cost_usd FROM projections.cost").fetchall())
+        costs = dict(
+            query("SELECT model_key, sum(cost_usd) FROM projections.cost GROUP BY 1").fetchall()
+        )
         errors = dict(
             query(
                 "SELECT model_key, count(*) FROM projections.run_results "

@@ -48,7 +48,7 @@ def test_health_needs_no_token_and_metrics_do(console_log: str) -> None:
     with psycopg.connect(console_log) as connection:
         row = connection.execute(
             "SELECT sum((payload #>> '{usage,input_tokens}')::int), "
-            "(SELECT sum(cost_usd)::float8 FROM projections.cost) "
+            "(SELECT coalesce(sum(cost_usd), 0)::float8 FROM projections.cost) "
             "FROM failproof.event_log WHERE event_type = 'ResponseReceived'"
         ).fetchone()
     found = 'failproof_es_tokens{direction="input"}', "failproof_es_cost_usd"
