@@ -183,7 +183,7 @@ HIDDEN: dict[str, set[str]] = {
     "an unknown dialect": {"no collection"},
     "an option of no dialect": {"an unknown dialect", "no collection"},
     "no prompts": {"no collection"},
-    "a collection beside a file": {"no collection"},
+    "a collection beside a file": {"a tag of no case", "no collection"},
     "a model without a URL": _KEYS,
     "a model that is not there": {*_KEYS, _CEILING},
     "a baseline that is not there": {"people and a baseline"},
