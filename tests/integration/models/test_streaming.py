@@ -188,7 +188,7 @@ def test_a_stream_that_stalls_times_out_with_its_partial_text_kept() -> None:
         yield None
 
     with pytest.raises(ModelError) as caught:
-        stream(stalls, timeout_ms=300)
+        stream(stalls, timeout_ms=1_500)
     assert caught.value.kind == "timeout"
     assert caught.value.body == SPOKEN
 
