@@ -16,15 +16,3 @@ def meant_key(key: str, known: Sequence[str]) -> str:
     """The remedy for an unknown key: the known one that resembles it, else all known keys."""
     near = get_close_matches(key, known, n=1)
     return f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(known)}"
-
-
-def is_one_edit(name: str, other: str) -> bool:
-    """Whether one letter added, left out or changed, or two neighbours swapped, makes `other`."""
-    at = next(
-        (i for i, pair in enumerate(zip(name, other, strict=False)) if len({*pair}) > 1), None
-    )
-    if at is None:  # one begins with the other
-        return abs(len(name) - len(other)) == 1
-    rest, expected = name[at:], other[at:]
-    swapped = rest[1:2] + rest[:1] + rest[2:]
-    return expected in (rest[1:], swapped) or expected[1:] in (rest, rest[1:])

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from failproof_es.configuration.schema import Configuration
 from failproof_es.configuration.variants import OWN
 from failproof_es.models.trust.permissions import models_of
 from failproof_es.problems import Problem
-from failproof_es.support.near_names import is_one_edit
 
 _COMMON = (*sorted(OWN), "frequency_penalty", "presence_penalty")
+_ALMOST = 0.85
+"""Similarity from which on a name counts as misspelt: `max_new_tokens` and the like are below."""
 
 
 def misspelt_parameters(configuration: Configuration) -> Iterator[Problem]:
-    """A warning for each parameter that is one edit away from a common one. Vendors have others."""
+    """A warning for each parameter with almost the name of a common one. Vendors have others."""
     of_matrix = (configuration.matrix and configuration.matrix.parameters) or {}
     places = {
         f"matrix.parameters.{name}" if name in of_matrix else f"{field}.parameters.{name}": name
@@ -22,12 +24,12 @@ def misspelt_parameters(configuration: Configuration) -> Iterator[Problem]:
         for name in model.parameters
     }
     for field, name in places.items():
-        for common in _COMMON:
-            if is_one_edit(name, common):
-                yield Problem(
-                    "unknown-field",
-                    "is no common parameter, and is sent as it is",
-                    field=field,
-                    remedy=f"did you mean `{common}`?",
-                    severity="warning",
-                )
+        near = [] if name in _COMMON else get_close_matches(name, _COMMON, n=1, cutoff=_ALMOST)
+        for common in near:
+            yield Problem(
+                "unknown-field",
+                "is no common parameter, and is sent as it is",
+                field=field,
+                remedy=f"did you mean `{common}`?",
+                severity="warning",
+            )

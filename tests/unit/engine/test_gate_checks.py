@@ -65,7 +65,7 @@ def test_a_price_of_a_model_that_the_selection_leaves_out_is_no_mistake() -> Non
         ("temp", None),
     ],
 )
-def test_a_parameter_one_edit_from_a_common_one_is_a_warning(name: str, meant: str | None) -> None:
+def test_a_parameter_with_almost_a_common_name_is_a_warning(name: str, meant: str | None) -> None:
     asked = configuration(HOST, {"model": "m"}, matrix={"parameters": {name: [1, 2]}})
     model = asked.models[0].model_copy(update={"parameters": {name: 1}})
     alone = asked.model_copy(update={"models": [model], "matrix": None})
