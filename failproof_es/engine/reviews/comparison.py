@@ -1,10 +1,10 @@
 """Compares the verdicts of judges and people on the same items. Pure.
 
 Judges are compared on the items that they judged. Where only deterministic checks decided, the
-checks are compared instead. Every verdict on an item counts as `met` or `not_met`: `present` is met
-for a must_do and not met for a must_not_do, and `did_not_happen` is met. A verdict that is
-`unclear`, unreadable or without proof is not a vote; neither is a missing verdict. A pair without
-two votes is counted as left out, and is in no agreement.
+checks are compared instead. Every verdict on an item counts as `happened` or `did_not_happen`, the
+words that people choose from. A verdict that is `unclear`, unreadable or without proof is not a
+vote; neither is a missing verdict. A pair without two votes is counted as left out, and is in no
+agreement.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from failproof_es.core.evaluation import Evaluation, Judgement
 from failproof_es.dialects.kit.judging import Item, checklist, decide
 from failproof_es.engine.reviews.people import ReviewedEvaluation
 from failproof_es.events import ItemVerdict, Reviewed
+from failproof_es.events.side_streams import FORBIDDEN
 
 JUDGES = "judges"
 CHECKS = "checks"
@@ -26,6 +27,8 @@ VERDICT = "verdict"
 """The kind of a verdict on a whole evaluation."""
 
 What = Literal["verdicts", "items"]
+ItemOutcome = Literal["happened", "did_not_happen"]
+"""The verdict on an item in words that mean the same for every list of the checklist."""
 
 
 class RaterPair(NamedTuple):
@@ -54,7 +57,18 @@ class RatingPair(NamedTuple):
     between: RaterPair
     one: str | None
     other: str | None
-    kind: str
+    item: str
+    """The key of the item, or `verdict` for the whole evaluation."""
+
+    @property
+    def kind(self) -> str:
+        """The list that the item is in, or `verdict`."""
+        return self.item.partition(".")[0]
+
+    @property
+    def is_disagreement(self) -> bool:
+        """Whether both raters have a vote, and the votes differ."""
+        return None not in (self.one, self.other) and self.one != self.other
 
 
 @dataclass(slots=True)
@@ -74,15 +88,13 @@ class RaterComparison:
 
     def add(self, evaluation: ReviewedEvaluation) -> None:
         """Add the verdicts of judges, checks and people on one evaluation."""
-        case, state = evaluation.recorded.case, evaluation.state
-        items = checklist(case.expectation)
-        for between, one, other, kind in chain(
-            _judges(items, state), _engine_and_people(items, evaluation), _people(items, evaluation)
-        ):
-            if one is None or other is None:
-                self.pairs[between].left_out += 1
+        family = evaluation.recorded.case.family
+        for pair in rating_pairs(evaluation):
+            if pair.one is None or pair.other is None:
+                self.pairs[pair.between].left_out += 1
             else:
-                self.pairs[between].pairs.append(VerdictPair(one, other, case.family, kind))
+                votes = VerdictPair(pair.one, pair.other, family, pair.kind)
+                self.pairs[pair.between].pairs.append(votes)
 
     def compared_pairs(self) -> list[tuple[RaterPair, Agreement]]:
         """All pairs of raters that have both voted on an item, with their agreement; those with the
@@ -91,6 +103,14 @@ class RaterComparison:
             (between, agreement) for between, agreement in self.pairs.items() if agreement.pairs
         ]
         return sorted(compared, key=lambda pair: (not pair[0].engine, pair[0]))
+
+
+def rating_pairs(evaluation: ReviewedEvaluation) -> Iterator[RatingPair]:
+    """The verdicts of every two raters on one evaluation: judges, checks and people."""
+    items, state = checklist(evaluation.recorded.case.expectation), evaluation.state
+    return chain(
+        _judges(items, state), _engine_and_people(items, evaluation), _people(items, evaluation)
+    )
 
 
 def engine_verdict(state: Evaluation) -> str | None:
@@ -110,8 +130,8 @@ def _judges(items: Sequence[Item], state: Evaluation) -> Iterator[RatingPair]:
         for (first, one), (second, other) in combinations(
             sorted(decision.votes.items(), key=_rater_of), 2
         ):
-            between = RaterPair(first, second, "items", True)
-            yield RatingPair(between, vote_word(one), vote_word(other), decision.item.kind)
+            between, item = RaterPair(first, second, "items", True), decision.item
+            yield RatingPair(between, _vote(item, one), _vote(item, other), item.key)
 
 
 def gave_items(state: Evaluation) -> bool:
@@ -123,9 +143,16 @@ def _rater_of(vote: tuple[str, bool | None]) -> str:
     return vote[0]
 
 
-def vote_word(met: bool | None) -> str | None:
-    """`met` or `not_met`; `None` without a vote."""
-    return None if met is None else "met" if met else "not_met"
+def _vote(item: Item, passes: bool | None) -> str | None:
+    return None if passes is None else item_outcome(item, passes)
+
+
+def item_outcome(item: Item, passes: bool) -> ItemOutcome:
+    """The outcome of an item that passes or fails.
+
+    An item of must_not_do passes if it did not happen.
+    """
+    return "happened" if passes == (item.kind != FORBIDDEN) else "did_not_happen"
 
 
 def _engine_and_people(
@@ -144,14 +171,14 @@ def _engine_and_people(
         votes = item_votes(review)
         between = RaterPair(by, reviewer, "items", True)
         for item in items:
-            yield RatingPair(between, decided.get(item.key), votes.get(item.key), item.kind)
+            yield RatingPair(between, decided.get(item.key), votes.get(item.key), item.key)
 
 
-def decided_items(items: Sequence[Item], state: Evaluation) -> dict[str, str]:
-    """`met` or `not_met` by the engine's score, by the key of the item, as far as it is scored."""
+def decided_items(items: Sequence[Item], state: Evaluation) -> dict[str, ItemOutcome]:
+    """The outcome of each item by the engine's score, by its key, as far as it is scored."""
     scores = state.score.scores if state.score is not None else {}
     return {
-        item.key: "met" if scores[item.key] == 1.0 else "not_met"
+        item.key: item_outcome(item, scores[item.key] == 1.0)
         for item in items
         if item.key in scores
     }
@@ -166,24 +193,21 @@ def _people(items: Sequence[Item], evaluation: ReviewedEvaluation) -> Iterator[R
         between = RaterPair(first, second, "items", False)
         for item in items:
             yield RatingPair(
-                between, first_votes.get(item.key), second_votes.get(item.key), item.kind
+                between, first_votes.get(item.key), second_votes.get(item.key), item.key
             )
 
 
-_VOTES: Mapping[ItemVerdict, str] = {
-    "met": "met",
-    "not_met": "not_met",
-    "did_not_happen": "met",
-    "happened": "not_met",
+_OUTCOMES: Mapping[ItemVerdict, ItemOutcome] = {
+    "met": "happened",
+    "not_met": "did_not_happen",
+    "happened": "happened",
+    "did_not_happen": "did_not_happen",
 }
 
 
-def item_votes(review: Reviewed) -> dict[str, str]:
-    """The votes of a review, by the key of the item: `met` or `not_met`.
-
-    Items without a verdict are left out.
-    """
-    return {item.item: _VOTES[item.verdict] for item in review.items}
+def item_votes(review: Reviewed) -> dict[str, ItemOutcome]:
+    """The votes of a review, by the key of the item. Items without a verdict are left out."""
+    return {item.item: _OUTCOMES[item.verdict] for item in review.items}
 
 
 def clear_verdict(review: Reviewed) -> str | None:

@@ -15,11 +15,11 @@ from failproof_es.engine.reviews.comparison import (
     decided_items,
     engine_verdict,
     gave_items,
+    item_outcome,
     item_votes,
 )
 from failproof_es.engine.reviews.people import ReviewedEvaluation
 from failproof_es.events import Reviewed, Severity
-from failproof_es.events.side_streams import FORBIDDEN
 from failproof_es.support.document import Document
 
 
@@ -115,18 +115,12 @@ def _votes_on_items(items: Sequence[Item], evaluation: ReviewedEvaluation) -> di
                     votes[item.key].append(_judges_vote(verdict.judge, item, entry))
     elif not state.verdicts:
         for name, word in decided_items(items, state).items():
-            votes[name].append(Vote(by=CHECKS, verdict=_reviewer_word(name, word)))
+            votes[name].append(Vote(by=CHECKS, verdict=word))
     for reviewer, review in evaluation.latest().items():
         for name, word in item_votes(review).items():
             if name in votes:
-                votes[name].append(_reviewers_vote(reviewer, review, _reviewer_word(name, word)))
+                votes[name].append(_reviewers_vote(reviewer, review, word))
     return votes
-
-
-def _reviewer_word(item: str, vote: str) -> str:
-    """A vote in a reviewer's words: `happened` or `did_not_happen`, also for demanded items."""
-    demanded = item.partition(".")[0] != FORBIDDEN
-    return "happened" if (vote == "met") is demanded else "did_not_happen"
 
 
 def _reviewers_vote(reviewer: str, review: Reviewed, verdict: str) -> Vote:
@@ -138,5 +132,5 @@ def _judges_vote(judge: str, item: Item, entry: Mapping[str, Any]) -> Vote:
     """A judge's vote on the item; `entry` is its verdict, as `read_verdicts` gives it."""
     word = entry["verdict"]
     if word in (item.words.passes, item.words.fails):
-        word = _reviewer_word(item.key, "met" if word == item.words.passes else "not_met")
+        word = item_outcome(item, word == item.words.passes)
     return Vote(by=judge, verdict=word, quote=entry["quote"] or None, void=entry["void"])

@@ -71,11 +71,14 @@ def compared(
 
 def test_judges_and_a_person_on_the_verdict_and_on_every_item_that_both_decided() -> None:
     scores = {"accuracy": 0.0, "must_do.1": 1.0, "must_not_do.1": 0.0}
-    jane = review("jane", ReviewInput("pass", (said("must_do.1", "met"), said("gone.1", "met"))))
+    saw = said("must_do.1", "met"), said("must_not_do.1", "did_not_happen"), said("gone.1", "met")
+    jane = review("jane", ReviewInput("pass", saw))
     assert compared(scores, jane, verdicts=(judge("j", "present", "present"),)) == {
-        RaterPair("judges", "jane", "items", True): [("met", "met")],
+        RaterPair("judges", "jane", "items", True): [
+            ("happened", "happened"), ("happened", "did_not_happen"),
+        ],
         RaterPair("judges", "jane", "verdicts", True): [("fail", "pass")],
-    }
+    }  # fmt: skip
 
 
 def test_where_no_judge_spoke_checks_are_compared() -> None:
@@ -98,7 +101,7 @@ def test_two_people_are_compared_by_name() -> None:
     joe = review("joe", ReviewInput("fail", (said("must_do.1", "not_met"),)))
     jane = review("jane", ReviewInput("pass", (said("must_do.1", "met"),)))
     assert compared(None, joe, jane) == {
-        RaterPair("jane", "joe", "items", False): [("met", "not_met")],
+        RaterPair("jane", "joe", "items", False): [("happened", "did_not_happen")],
         RaterPair("jane", "joe", "verdicts", False): [("pass", "fail")],
     }
 
@@ -110,14 +113,14 @@ def test_two_judges_are_compared_where_both_proved_what_they_say() -> None:
         JudgeVerdict("three", None, "no answer"),
     )
     assert compared(None, verdicts=verdicts) == {
-        RaterPair("one", "two", "items", True): [("met", "not_met")]
+        RaterPair("one", "two", "items", True): [("happened", "did_not_happen")]
     }
 
 
-def test_the_word_present_is_met_of_what_must_be_done_and_not_met_of_what_must_not() -> None:
+def test_the_word_present_is_happened_in_every_list() -> None:
     verdicts = (judge("one", "present", "present"), judge("two", "present", "present"))
     assert compared(None, verdicts=verdicts) == {
-        RaterPair("one", "two", "items", True): [("met", "met"), ("not_met", "not_met")]
+        RaterPair("one", "two", "items", True): [("happened", "happened"), ("happened", "happened")]
     }
 
 
