@@ -6,11 +6,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from failproof_es.events import ModelSnapshot
+from failproof_es.events.line import describe_verdict
 from failproof_es.support.percentages import percent, percent_range, ratio
 from failproof_es.support.plurals import plural
 
 if TYPE_CHECKING:  # scipy takes a third of a second, and a terminal wants percentages, too
     from failproof_es.core.summary import RunSummary
+    from failproof_es.engine.reviews.disputed_items import Vote
     from failproof_es.support.statistics import Interval, Rate
 
 _NOTHING = "nothing to count"
@@ -114,3 +116,12 @@ def usd(cost: float | None) -> str:
     if cost is None:
         return "unknown"
     return f"${cost:,.4f}" if cost < 1 else f"${cost:,.2f}"
+
+
+def describe_vote(vote: Vote) -> str:
+    """The vote with the words it rests on: `judge a: happened, "quoted"`."""
+    verdict = "no verdict" if vote.verdict is None else describe_verdict(vote.verdict)
+    severity = f", {vote.severity}" if vote.severity else ""
+    words = f', "{vote.quote}"' if vote.quote else f", notes: {vote.notes}" if vote.notes else ""
+    void = f" (does not count: {vote.void})" if vote.void else ""
+    return f"{judge_named(vote.by)}: {verdict}{severity}{words}{void}"

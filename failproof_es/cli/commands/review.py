@@ -39,6 +39,7 @@ from failproof_es.engine.history import read_evaluations
 from failproof_es.engine.identity import current_user
 from failproof_es.engine.operations import record_operations
 from failproof_es.engine.required_plugins import require_dialect
+from failproof_es.engine.reviews.comparison import RaterChoice, What
 from failproof_es.engine.reviews.people import (
     NewerVerdict,
     NewerVerdicts,
@@ -353,8 +354,19 @@ def status(run: str, output_format: Format) -> None:
 
 @review.command(cls=CliCommand)
 @click.argument("run", required=False)
+@click.option(
+    "--between",
+    nargs=2,
+    metavar="RATER RATER",
+    help="Only what these two disagree on, named as in `review status`.",
+)
+@click.option(
+    "--on", "what", type=click.Choice(["items", "verdicts"]), help="With --between: only these."
+)
 @format_option(Format.TABLE, Format.JSONL)
-def disagreements(run: str | None, output_format: Format) -> None:
+def disagreements(
+    run: str | None, between: tuple[str, str] | None, what: What | None, output_format: Format
+) -> None:
     """List the items of RUN on which judges and people disagree, with their words.
 
     Each item with different verdicts, each evaluation that one passed and another failed, and each
@@ -362,7 +374,9 @@ def disagreements(run: str | None, output_format: Format) -> None:
     person the notes. Without RUN, of every run that has a judge or a review. Archived runs are
     named on stderr, and as JSON also in the last line, `left_out`.
     """
-    found = Disagreements()
+    if what is not None and between is None:
+        raise WrongUsage("missing-option", "--on needs --between")
+    found = Disagreements(None if between is None else RaterChoice(frozenset(between), what))
     with session().open_store() as store, store.lend() as connection:
         if run is not None:
             found.add(read_run(connection, run), output_format, is_only=True)
@@ -371,6 +385,11 @@ def disagreements(run: str | None, output_format: Format) -> None:
                 recorded = with_warning(RecordedRun.read(connection, run_id))
                 found.add(recorded, output_format, is_only=False)
             print_left_out(say_left_out(connection), output_format)
+    if between is not None and not found.compared:
+        raise InvalidInput.because(
+            "unknown-name", f"{between[0]} and {between[1]} voted on nothing together",
+            field="--between", remedy="`failproof-es review status RUN` names the raters",
+        )  # fmt: skip
     found.say_totals()
 
 

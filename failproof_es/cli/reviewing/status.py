@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from failproof_es.cli.rendering.output import Column, columns_of_keys, print_table
+from failproof_es.cli.rendering.output import Column, columns_of_keys, print_line, print_table
 from failproof_es.engine.reviews.comparison import RaterComparison
 from failproof_es.engine.reviews.people import ReviewedEvaluation
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.report.data.judge_agreement import agreements_in
+from failproof_es.report.data.judge_agreement import agreements_in, listing_command
 
 _REVIEWERS = (
     *columns_of_keys("reviewer"),
@@ -25,6 +25,17 @@ _AGREEMENT = (
     Column("agree", "agreeing", right=True),
     *columns_of_keys("left_out", "kappa", right=True),
     Column("95 % interval", "range", right=True),
+)
+
+
+_LISTS = (
+    Column("between", "one"),
+    Column("and", "other"),
+    *columns_of_keys("list"),
+    Column("happened by both", "both", right=True),
+    Column("first only", "only_one", right=True),
+    Column("second only", "only_other", right=True),
+    *columns_of_keys("neither", right=True),
 )
 
 
@@ -53,7 +64,10 @@ def status_of(run: RecordedRun, evaluations: Iterable[ReviewedEvaluation]) -> di
             }
             for reviewer, count in sorted(counts.items())
         ],
-        "agreement": [asdict(agreement) for agreement in agreements_in(comparison)],
+        "agreement": [
+            asdict(raters) | {"command": listing_command(run.started.run_number, raters)}
+            for raters in agreements_in(comparison)
+        ],
     }
 
 
@@ -63,6 +77,18 @@ def print_status(document: dict[str, Any]) -> None:
     print_table(document["reviewers"], _REVIEWERS, when_empty=nobody)
     if document["agreement"]:
         print_table(_for_people(document["agreement"]), _AGREEMENT)
+        if lists := list(_items_by_list(document["agreement"])):
+            print_table(lists, _LISTS)
+        for raters in document["agreement"]:
+            if raters["agreeing"] < raters["pairs"]:
+                print_line(f"{raters['pairs'] - raters['agreeing']} differ: {raters['command']}")
+
+
+def _items_by_list(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The items that happened by list, as each two raters saw it."""
+    for raters in rows:
+        for of_list in raters["lists"]:
+            yield {"one": raters["one"], "other": raters["other"], **of_list}
 
 
 def _for_people(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -41,6 +41,18 @@ class RaterPair(NamedTuple):
     """Whether `one` is the engine or a judge, not a person."""
 
 
+class RaterChoice(NamedTuple):
+    """Two raters, in any order, whose verdicts are compared."""
+
+    raters: frozenset[str]
+    what: What | None
+    """`None` chooses verdicts and items."""
+
+    def includes(self, pair: RaterPair) -> bool:
+        """Whether it is a comparison of these two raters."""
+        return self.raters == {pair.one, pair.other} and self.what in (None, pair.what)
+
+
 class VerdictPair(NamedTuple):
     """Two verdicts on one item, and the item's family of cases, which is their cluster."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from failproof_es.dialects.kit.judging import Item, checklist
 from failproof_es.dialects.kit.judging.reply import NOTHING_DECIDED
@@ -11,6 +12,7 @@ from failproof_es.engine.reviews.comparison import (
     CHECKS,
     JUDGES,
     VERDICT,
+    RatingPair,
     clear_verdict,
     decided_items,
     engine_verdict,
@@ -48,6 +50,7 @@ class DisputedItem(Document):
     case: str
     model: str
     repetition: int
+    evaluation_id: UUID
     item: str
     """The item's key, or `verdict` for the whole evaluation."""
     text: str | None
@@ -69,20 +72,55 @@ def disputed_items(evaluation: ReviewedEvaluation) -> Iterator[DisputedItem]:
 
     A verdict that is unclear or missing is no vote.
     """
-    case, key = evaluation.recorded.case, evaluation.recorded.key
-    items = checklist(case.expectation)
-    asked = {
-        "suite": case.suite_id, "case": case.case_id, "model": key.model_key,
-        "repetition": key.repetition,
-    }  # fmt: skip
-    texts: dict[str, str | None] = {item.key: item.text for item in items}
+    items = checklist(evaluation.recorded.case.expectation)
     for name, votes in {
         **_votes_on_items(items, evaluation),
         VERDICT: _verdicts(evaluation),
     }.items():
-        item = DisputedItem(**asked, item=name, text=texts.get(name), votes=tuple(votes))
+        item = _item(evaluation, name, votes)
         if item.is_disputed or item.void_votes:
             yield item
+
+
+def disagreement(evaluation: ReviewedEvaluation, pair: RatingPair) -> DisputedItem:
+    """The item that two raters disagree on, with their votes, first `one`, last `other`.
+
+    The judges together are followed by the vote of each judge.
+    """
+    one, other = pair.between.one, pair.between.other
+    if pair.item == VERDICT:
+        votes = _verdicts(evaluation)
+    else:
+        items = checklist(evaluation.recorded.case.expectation)
+        votes = _votes_on_items(items, evaluation)[pair.item]
+    if one == JUDGES and pair.item != VERDICT:
+        by_judges = [Vote(by=JUDGES, verdict=pair.one), *_votes_by(votes, _judges_of(evaluation))]
+    else:
+        by_judges = _votes_by(votes, {one})
+    return _item(evaluation, pair.item, [*by_judges, *_votes_by(votes, {other})])
+
+
+def _votes_by(votes: Sequence[Vote], raters: Collection[str]) -> list[Vote]:
+    return [vote for vote in votes if vote.by in raters]
+
+
+def _judges_of(evaluation: ReviewedEvaluation) -> set[str]:
+    return {verdict.judge for verdict in evaluation.state.verdicts}
+
+
+def _item(evaluation: ReviewedEvaluation, name: str, votes: Sequence[Vote]) -> DisputedItem:
+    case, key = evaluation.recorded.case, evaluation.recorded.key
+    texts = {item.key: item.text for item in checklist(case.expectation)}
+    return DisputedItem(
+        suite=case.suite_id,
+        case=case.case_id,
+        model=key.model_key,
+        repetition=key.repetition,
+        evaluation_id=key.evaluation_id,
+        item=name,
+        text=texts.get(name),
+        votes=tuple(votes),
+    )
 
 
 def _verdicts(evaluation: ReviewedEvaluation) -> list[Vote]:

@@ -78,7 +78,7 @@ def build_report(
     incomparable = chosen_unlike({one.started.run_number: one.chosen_by_result for one in recorded})
     compared, differences = pairings(series, incomparable), comparisons(series, incomparable)
     progress("comparing judges and people", 0, 0)
-    agreement = agreements(connection, runs)
+    agreement, disagreements = agreements(connection, runs)
     report = Report(
         made_at=datetime.now(UTC),
         title=", ".join(f"run {run.started.run_number} {run.started.name}" for run in runs),
@@ -103,6 +103,7 @@ def build_report(
             for judge in analysis.by_judge(run.started.run_number, of_run)
         ),
         agreement=agreement,
+        disagreements=disagreements,
         costs=tuple(cost for recorded_run in recorded for cost in costs_of(recorded_run.summary)),
         latencies=tuple(starmap(analysis.latencies, series.items())),
         limitations=(),

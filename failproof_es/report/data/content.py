@@ -13,6 +13,7 @@ from uuid import UUID
 
 from failproof_es.catalogue.run import RunDocument
 from failproof_es.core.pairing import Unpaired
+from failproof_es.engine.reviews.disputed_items import DisputedItem
 from failproof_es.reading.given_reviews import GivenReview
 from failproof_es.support.document import Document
 from failproof_es.support.statistics import OpenInterval, Paired, Rate
@@ -193,6 +194,19 @@ class JudgeCoverage:
 
 
 @dataclass(frozen=True, slots=True)
+class ListAgreement:
+    """The items of one list of the checklist that happened, as two raters saw it."""
+
+    list: str
+    """`must_do`, `must_not_do` or `pass_criteria`."""
+    both: int
+    """Number of items that happened according to both."""
+    only_one: int
+    only_other: int
+    neither: int
+
+
+@dataclass(frozen=True, slots=True)
 class JudgeAgreement:
     """The agreement of two judges, or of judges and people, beyond chance."""
 
@@ -204,7 +218,22 @@ class JudgeAgreement:
     kappa: float | None
     interval: tuple[float, float] | None
     left_out: int
-    """Evaluations left out because at least one of the two gave no valid verdict."""
+    """Items or evaluations on which at least one of the two gave no valid verdict."""
+    lists: tuple[ListAgreement, ...] = ()
+    """The items by list; empty for verdicts."""
+
+
+class Disagreement(DisputedItem):
+    """An item or an evaluation on which two raters disagree, with their votes.
+
+    The judges together are followed by the vote of each judge.
+    """
+
+    run_number: int
+    one: str
+    other: str
+    what: str
+    """`items` or `verdicts`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +344,8 @@ class Report:
     errors: tuple[Errors, ...]
     judged: tuple[JudgeCoverage, ...]
     agreement: tuple[JudgeAgreement, ...]
+    disagreements: tuple[Disagreement, ...]
+    """At most 100 of each two raters."""
     costs: tuple[Cost, ...]
     latencies: tuple[Distribution, ...]
     limitations: tuple[str, ...]

@@ -6,9 +6,9 @@ Psychological Bulletin 72 (1969), written as a sum over influence values, so tha
 by cluster: with G clusters it uses G / (G - 1) times the variance of the sums, and Student's t with
 G - 1 degrees of freedom (docs/how-to/review.md has the coverage that decided this).
 
-Raters say `happened` more often of some kinds of items than of others, so that one table of all kinds
-would underestimate the agreement by chance. The agreement expected by chance is therefore computed
-within each kind and weighted by the kind's share; with one kind this is Cohen's kappa.
+Raters say `happened` more often of some kinds of items than of others, so that one table of all
+kinds would underestimate the agreement by chance. The agreement expected by chance is therefore
+computed within each kind and weighted by the kind's share; with one kind this is Cohen's kappa.
 """
 
 from __future__ import annotations

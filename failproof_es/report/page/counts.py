@@ -1,13 +1,12 @@
-"""The report's counts: missing scores, failed requests, verdicts of judges."""
+"""The report's counts: missing scores and failed requests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failproof_es.catalogue.wording import judge_named
-from failproof_es.report.data.content import JudgeAgreement, JudgeCoverage, Report
+from failproof_es.report.data.content import Report
 from failproof_es.report.page.blocks import Block, Method, Paragraph, Table, TableColumn
-from failproof_es.report.page.tables import INTERVAL, MODEL, counted, table_of
+from failproof_es.report.page.tables import MODEL, counted, table_of
 from failproof_es.support.percentages import percent
 from failproof_es.support.plurals import plural
 
@@ -98,56 +97,3 @@ def _failed_requests(report: Report) -> Iterator[Block]:
             "Errors happened on the way, not in the models' answers: they are not failures and "
             "count in no rate."
         )
-
-
-def judges(report: Report) -> Iterator[Block]:
-    """Blocks of the section: verdicts by judge, agreement between judges and with people."""
-    if report.judged:
-        yield _verdicts(report.judged)
-    if report.agreement:
-        yield _agreement(report.agreement)
-        yield Method(
-            "Agreement beyond chance is Cohen's kappa: 1 is full agreement, 0 as much as chance "
-            "gives. Its interval is over clusters (cases and families of cases)."
-        )
-
-
-def _verdicts(judged: tuple[JudgeCoverage, ...]) -> Table:
-    several = len({judge.run_number for judge in judged}) > 1
-    return table_of(
-        "Came to a verdict",
-        judged,
-        (
-            TableColumn("judge", "name"),
-            lambda judge: (
-                judge_named(judge.key) + (f" (run {judge.run_number})" if several else "")
-            ),
-        ),
-        (TableColumn("evaluations"), lambda judge: f"{judge.verdicts:,} of {judge.asked:,}"),
-    )
-
-
-def _agreement(agreement: tuple[JudgeAgreement, ...]) -> Table:
-    anything_left_out = any(raters.left_out for raters in agreement)
-    return table_of(
-        "Agreement beyond chance",
-        agreement,
-        (
-            TableColumn("who", "name"),
-            lambda raters: f"{judge_named(raters.one)} and {judge_named(raters.other)}",
-        ),
-        (TableColumn("on what", "text"), lambda raters: raters.what),
-        (TableColumn("agree"), lambda raters: f"{raters.agreeing:,} of {raters.pairs:,}"),
-        (
-            TableColumn("left out"),
-            lambda raters: counted(raters.left_out if anything_left_out else None),
-        ),
-        (
-            TableColumn("Cohen's kappa"),
-            lambda raters: "not defined" if raters.kappa is None else f"{raters.kappa:.2f}",
-        ),
-        (
-            INTERVAL,
-            lambda raters: " to ".join(f"{end:.2f}" for end in raters.interval or ()) or "–",
-        ),
-    )

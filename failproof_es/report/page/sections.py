@@ -22,8 +22,9 @@ from failproof_es.report.page.blocks import (
 )
 from failproof_es.report.page.comparison import comparison
 from failproof_es.report.page.cost import cost_and_latency, summarize_cost
-from failproof_es.report.page.counts import judges, missing_scores
+from failproof_es.report.page.counts import missing_scores
 from failproof_es.report.page.failures import failure_sections
+from failproof_es.report.page.judges import judges
 from failproof_es.report.page.people import people
 from failproof_es.report.page.provenance import (
     integrity,

@@ -185,6 +185,7 @@ def test_disagreements_name_the_items_with_the_words_of_judge_and_people(
     answers = f"happened\nhappened\nhappened\nfail\nS1\n\nRude {HOSTILE[:4]}.\n{MET}pass\n\n\n\n"
     assert review(store, tmp_path, answers, "--reviewer", "jane").exit_code == 0
     require_trail(store, tmp_path)
+    require_pair(store, tmp_path)
     shown = invoke(store.url, "review", "disagreements", "1", cwd=tmp_path)
     assert shown.exit_code == 0, shown.output
     of_all_runs = invoke(store.url, "review", "disagreements", cwd=tmp_path)
@@ -220,6 +221,22 @@ def test_disagreements_name_the_items_with_the_words_of_judge_and_people(
     assert [(document["run_number"], document["item"]) for document in documents] == [
         (1, "must_not_do.1"), (1, "verdict"),
     ]  # fmt: skip
+
+
+def require_pair(store: Store, folder: Path) -> None:
+    """The command that `review status` prints for a pair lists what they disagree on."""
+    items, verdicts = status(store, folder)["agreement"]
+    assert [each["agreeing"] for each in (items, verdicts)] == [5, 1]
+    assert items["lists"][1] == {
+        "list": "must_not_do", "both": 0, "only_one": 0, "only_other": 1, "neither": 1,
+    }  # fmt: skip
+    table = invoke(store.url, "review", "status", "1", cwd=folder).stdout
+    assert f"1 differ: {items['command']}" in table
+    listed = invoke(store.url, *items["command"].split()[1:], "--json", cwd=folder)
+    assert [orjson.loads(line)["item"] for line in listed.stdout.splitlines()] == ["must_not_do.1"]
+    assert "jane and judges: 1 of 6 pairs differ" in listed.stderr
+    nobody = invoke(store.url, "review", "disagreements", "--between", "jane", "joe", cwd=folder)
+    assert nobody.exit_code == 2 and "[unknown-name]" in nobody.stderr
 
 
 def require_trail(store: Store, folder: Path) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from failproof_es.cli.reviewing.disputed_lines import disputed_lines
-from failproof_es.core.evaluation import Evaluation, JudgeVerdict
+from failproof_es.cli.reviewing.disputed_lines import Disagreements, disputed_lines
+from failproof_es.core.evaluation import Evaluation, JudgeVerdict, Score
 from failproof_es.engine.history import RecordedEvaluation
+from failproof_es.engine.reviews.comparison import RaterChoice
 from failproof_es.engine.reviews.disputed_items import DisputedItem, disputed_items
 from failproof_es.engine.reviews.people import ReviewedEvaluation, ReviewInput
 from failproof_es.events import Reviewed
@@ -18,6 +19,49 @@ def items_of(verdicts: Sequence[JudgeVerdict], *reviews: Reviewed) -> list[Dispu
     return list(
         disputed_items(ReviewedEvaluation(RecordedEvaluation(KEY, CASE, ()), state, reviews))
     )
+
+
+def between(one: str, other: str, *found: ReviewedEvaluation) -> list[str]:
+    """The lines about the items on which two raters disagree."""
+    chosen = Disagreements(RaterChoice(frozenset((one, other)), None))
+    return lines_of(*(item for evaluation in found for item in chosen.items_of(evaluation)))
+
+
+def test_two_raters_are_listed_with_the_items_on_which_they_disagree_and_no_others() -> None:
+    """Judges a and b agree on must_do 1 and disagree on must_not_do 1; jane and joe on both."""
+    jane = ReviewInput(
+        "fail", (said("must_do.1", "not_met"), said("must_not_do.1", "happened")), notes="Rude."
+    )
+    joe = ReviewInput("pass", (said("must_do.1", "met"), said("must_not_do.1", "did_not_happen")))
+    judges = judge("judge:a", "present", "present"), judge("judge:b", "present", "absent")
+    state = Evaluation(
+        verdicts=judges,
+        score=Score({"accuracy": 1.0, "must_do.1": 1.0}, "r", "s", "1", passed=True),
+    )
+    evaluation = ReviewedEvaluation(
+        RecordedEvaluation(KEY, CASE, ()), state, (review("jane", jane), review("joe", joe))
+    )
+    assert between("judge:b", "judge:a", evaluation) == [
+        "suite/case model  must_not_do.1: b",
+        '  judge a: happened, "q"',
+        '  judge b: did not happen, "q"',
+    ]
+    assert between("judges", "jane", evaluation) == [
+        "suite/case model  verdict",
+        "  judges: pass",
+        "  jane: fail, notes: Rude.",
+        "suite/case model  must_do.1: a",
+        "  judges: happened",
+        '  judge a: happened, "q"',
+        '  judge b: happened, "q"',
+        "  jane: did not happen, notes: Rude.",
+    ]
+    assert between("judges", "joe", evaluation) == []
+    assert [line for line in between("joe", "jane", evaluation) if line[0] != " "] == [
+        "suite/case model  verdict",
+        "suite/case model  must_do.1: a",
+        "suite/case model  must_not_do.1: b",
+    ]
 
 
 def lines_of(*items: DisputedItem) -> list[str]:

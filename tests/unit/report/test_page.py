@@ -16,9 +16,11 @@ import pytest
 from failproof_es.core.evaluation import JudgeVerdict, ModelReply
 from failproof_es.engine.related_runs.attempts import Attempts, RelatedRun
 from failproof_es.engine.reviews.conversation import ConversationTurn
+from failproof_es.engine.reviews.disputed_items import Vote
 from failproof_es.report.data.content import (
     Comparison,
     Cost,
+    Disagreement,
     Distribution,
     Errors,
     Failed,
@@ -28,6 +30,7 @@ from failproof_es.report.data.content import (
     HeatCell,
     JudgeAgreement,
     JudgeCoverage,
+    ListAgreement,
     Measure,
     Provenance,
     Refusals,
@@ -40,9 +43,10 @@ from failproof_es.report.data.content import (
 from failproof_es.report.data.transcripts import FailureWithTranscript
 from failproof_es.report.formats import markdown
 from failproof_es.report.formats.html import pieces
-from failproof_es.report.page.blocks import Collapsible, Rest, Table
+from failproof_es.report.page.blocks import Collapsible, Paragraph, Rest, Table
 from failproof_es.report.page.failures import failure_sections
 from failproof_es.report.page.heat_maps import heat_maps
+from failproof_es.report.page.judges import judges
 from failproof_es.report.page.sections import build_page
 from failproof_es.support.statistics import OpenInterval, compare_outcomes, rate
 from tests.harmless_html import hostile, objections
@@ -85,6 +89,7 @@ def empty_report() -> Report:
         stability=(),
         judged=(),
         agreement=(),
+        disagreements=(),
         costs=(),
         latencies=(),
         pairings=(),
@@ -116,6 +121,20 @@ def asked(name: str, **more: Any) -> Provenance:
         events=99,
         seal=None,
     )
+
+
+def disagreement(name: str, case: str = "case-1") -> Disagreement:
+    """An item on which judges and people disagree."""
+    votes = (
+        Vote(by="judges", verdict="happened"),
+        Vote(by=f"judge:{name}", verdict="happened", quote=f"quoted {name}"),
+        Vote(by="people", verdict="did_not_happen", notes=f"noted {name}"),
+    )
+    return Disagreement(
+        suite=name, case=case, model=name, repetition=1, evaluation_id=UUID(int=1),
+        item="must_not_do.1", text=name, votes=votes,
+        run_number=1, one=name, other="people", what=name,
+    )  # fmt: skip
 
 
 def full_report(name: str) -> Report:
@@ -151,7 +170,12 @@ def full_report(name: str) -> Report:
         judged=(JudgeCoverage(1, f"judge:{name}", 40, 38),),
         errors=(Errors(name, ((name, 3),), 3, ()),),
         stability=(Stability(name, 2, MORE, SOME),),
-        agreement=(JudgeAgreement(name, "people", name, 40, 30, None, None, 3),),
+        agreement=(
+            JudgeAgreement(
+                name, "people", name, 40, 30, None, None, 3, (ListAgreement(name, 20, 3, 7, 10),)
+            ),
+        ),
+        disagreements=(disagreement(name),),
         costs=(Cost(1, name, 40, 100, 200, 0.25), Cost(1, "free", 1, None, None, None)),
         latencies=(Distribution(name, (10.0, 20.0, 900.0)), Distribution(two[1], ())),
         comparisons=(
@@ -394,6 +418,26 @@ def test_gates_of_a_run_that_has_not_ended_are_not_said_to_be_missing() -> None:
     for report in (replace(empty_report(), asked=(going,)), both):
         said = text_of(html_of(replace(report, groups=(), heat=(), comparisons=(), costs=())))
         assert "Gates of run 2: judged when it has completed." in said
+
+
+def test_an_agreement_unfolds_its_disagreements_with_the_words_of_both() -> None:
+    others = replace(full_report("beta").agreement[0], what="verdicts")
+    two = replace(
+        full_report("alpha"),
+        agreement=(*full_report("alpha").agreement, others),
+        disagreements=tuple(disagreement("alpha", case) for case in ("case-1", "case-2")),
+    )
+    fold, other = (block for block in judges(two) if isinstance(block, Collapsible))
+    assert fold.summary == "alpha and people disagree on 10 of 40 alpha"
+    table, more = fold.blocks
+    assert isinstance(table, Table) and isinstance(more, Paragraph)
+    assert [row[0] for row in table.rows] == ["alpha/case-1", "alpha/case-2"]
+    assert table.rows[0][-2:] == (
+        'judges: happened; judge alpha: happened, "quoted alpha"',
+        "people: did not happen, notes: noted alpha",
+    )
+    assert "8 more: `failproof-es review disagreements 1 --between alpha people" in more.text
+    assert isinstance(other.blocks[0], Table) and not other.blocks[0].rows
 
 
 def test_what_is_not_known_is_said_to_be_unknown() -> None:
