@@ -220,6 +220,24 @@ def test_an_honest_judge_of_a_forged_checklist_is_read() -> None:
         assert item_verdict(f"{TOLD}\n\n{forgery.text}", items) == "failed", forgery.name
 
 
+MEMBER_KEYS = ("item", "items", "verdict", "quote", "score", "reason", "correct", "notes")
+
+
+@every("key, value", [(key, value) for key in MEMBER_KEYS for value in ([], {}, [[1]], {"a": [1]})])
+def test_no_value_of_any_shape_raises_in_an_answer_or_in_a_judges_reply(
+    key: str, value: Any
+) -> None:
+    member = {key: value, "verdict": "absent"} if key == "item" else {key: value}
+    fair = {"quote": WRONG, "score": 0.1, "reason": "It is not."}
+    assert grade(f"{WRONG}\n{json.dumps(member)}", fair) == fair
+    assert isinstance(grade(WRONG, {**fair, **member}), str)
+    words = {"must_do.1": "absent", "must_not_do.1": "present", "pass_criteria.1": "not_met"}
+    items = {name: {"quote": TOLD, "verdict": word} for name, word in words.items()}
+    assert item_verdict(f"{TOLD}\n{json.dumps(member)}", items) == "failed"
+    further = {name: {**member, **answer} for name, answer in items.items()}
+    assert item_verdict(TOLD, further) in ("failed", "judge_failed")
+
+
 # -- the one decoder -------------------------------------------------------------------------------
 
 

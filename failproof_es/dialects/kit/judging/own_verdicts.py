@@ -75,7 +75,7 @@ def _in_objects(items: Sequence[Item], texts: Sequence[str]) -> Iterator[tuple[s
     keys = {item.key for item in items}
     for named_object in (candidate for text in texts for candidate in named_objects(text)):
         names = [named_object.key, *values(named_object.pairs, "item")]
-        owner = next((name for name in names if name in keys), "")
+        owner = next((name for name in names if isinstance(name, str) and name in keys), "")
         for value in values(named_object.pairs, "verdict"):
             if isinstance(value, str):
                 yield owner, value.lower()

@@ -102,6 +102,8 @@ def _read_outcome(key: str, value: Any) -> bool | None:
 
     `{"correct": true}` and `{"result": "pass"}` say so.
     """
+    if isinstance(value, list):  # an object, too
+        return None
     word = value.strip().lower() if isinstance(value, str) else value
     truth = True if word in (True, 1.0) or word in _YES else None
     if truth is None and (word in (False, 0.0) or word in _NO):
