@@ -219,8 +219,9 @@ class PromptsSection(Section):
 class JudgingSection(Section):
     """Settings of the judges, where the dialect asks any."""
 
-    rule: Literal["majority", "unanimous"] = "majority"
-    """The agreement that several judges need; a judge without a verdict counts, too."""
+    rule: Literal["majority", "unanimous", "unanimous_or_people"] = "majority"
+    """The agreement that several judges need; a judge without a verdict counts, too.
+    `unanimous_or_people` leaves evaluations on which judges disagree to people."""
     attempts: Annotated[int, Field(ge=1, le=10)] = 2
     """The most times a judge is asked until its reply can be parsed."""
     begins: Literal["with_each_answer", "after_all_answers"] = "with_each_answer"

@@ -13,7 +13,8 @@ from failproof_es.core.finish_reasons import Meaning, meaning_of
 from failproof_es.core.thoughts import split_thoughts
 from failproof_es.events import ToolCall
 
-Rule = Literal["majority", "unanimous"]
+Rule = Literal["majority", "unanimous", "unanimous_or_people"]
+"""`unanimous_or_people`: as `unanimous`, and where judges disagree, people decide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,18 @@ class Judgement:
 
     rule: Rule
     verdicts: tuple[JudgeVerdict, ...]
+
+    @property
+    def needed(self) -> int:
+        """How many judges have to agree."""
+        judges = len(self.verdicts)
+        return judges // 2 + 1 if self.rule == "majority" else judges
+
+    def disagreement(self, message: str) -> Failure:
+        """The failure of judges that disagree: people decide, if the rule says so."""
+        if self.rule == "unanimous_or_people":
+            return Failure(AWAITING_REVIEW, f"{message}: people decide (`failproof-es review`)")
+        return Failure(JUDGES_DISAGREE, message)
 
 
 @dataclass(frozen=True, slots=True)

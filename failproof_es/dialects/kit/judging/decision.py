@@ -1,9 +1,9 @@
 """Combines the judges' verdicts on an item into one decision.
 
 The vote of a judge is missing if the judge failed or its verdict on the item is void. Under
-`majority` more than half of all judges asked must agree, under `unanimous` all of them; otherwise
-the item is undecided. So a majority decides even if votes are missing: no missing vote could
-overturn it.
+`majority` more than half of all judges asked must agree, under the other rules all of them;
+otherwise the item is undecided. So a majority decides even if votes are missing: no missing vote
+could overturn it. The order of the judges has no influence on any decision.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ class ItemDecision:
     """The distinct quotations of the judges that agree."""
     lacks_votes: bool
     """Whether the item is undecided and the missing votes could decide it."""
+    is_disputed: bool
+    """Whether two votes differ."""
 
     @property
     def word(self) -> str:
@@ -57,7 +59,7 @@ def decide(
         (verdict.judge, _verdicts_by_item(verdict.verdict, counted))
         for verdict in judgement.verdicts
     ]
-    return [_decision(item, voices, judgement.rule == "unanimous") for item in items]
+    return [_decision(item, voices, judgement.needed) for item in items]
 
 
 def judge_agreement(decisions: Sequence[ItemDecision]) -> tuple[int, int]:
@@ -91,11 +93,10 @@ def _verdicts_by_item(
 
 
 def _decision(
-    item: Item, voices: Sequence[tuple[str, Mapping[str, Mapping[str, Any]]]], unanimous: bool
+    item: Item, voices: Sequence[tuple[str, Mapping[str, Mapping[str, Any]]]], needed: int
 ) -> ItemDecision:
     entries = [voice.get(item.key) for _, voice in voices]
     words = [None if entry is None else str(entry["verdict"]) for entry in entries]
-    needed = len(words) if unanimous else len(words) // 2 + 1
     word, votes_for = _most_frequent(words)
     decided = word if votes_for >= needed else None
     votes = [None if one is None else one == item.words.passes for one in words]
@@ -106,6 +107,7 @@ def _decision(
         votes={judge: vote for (judge, _), vote in zip(voices, votes, strict=True)},
         quotations=tuple(dict.fromkeys(quote for quote in quoted if quote)),
         lacks_votes=decided is None and votes_for + words.count(None) >= needed,
+        is_disputed={True, False} <= set(votes),
     )
 
 

@@ -15,7 +15,6 @@ from typing import Any
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import (
     JUDGE_FAILED,
-    JUDGES_DISAGREE,
     Classification,
     Failure,
     Judgement,
@@ -61,8 +60,8 @@ def score(
 ) -> Score | Failure:
     """`evaluation_score` from 0 to 1, and `accuracy` 1 if it passes; or why there is no score.
 
-    Of several judges the median score counts, if more than half of them gave one. Under the rule
-    `unanimous` all judges must have given one, and all must agree whether the answer passes. (Not
+    Of several judges the median score counts, if more than half of them gave one. Under the
+    other rules all judges must have given one, and all must agree whether the answer passes. (Not
     on the band: three bands pass and one fails, so passing would need more agreement than failing.)
     """
     if (failure := unusable.unscored(classification)) is not None:
@@ -108,20 +107,16 @@ def _undecided(judgement: Judgement, verdicts: Sequence[dict[str, Any]]) -> Fail
 
     `verdicts` are the valid ones among the judges' verdicts.
     """
-    judge_count, unanimous = len(judgement.verdicts), judgement.rule == "unanimous"
-    needed = judge_count if unanimous else judge_count // 2 + 1
     scores = [float(verdict["score"]) for verdict in verdicts]
     given_scores = ", ".join(f"{score:g} ({band_of(score)})" for score in scores)
-    if unanimous and len({score >= PASSES_FROM for score in scores}) > 1:
-        return Failure(
-            JUDGES_DISAGREE, f"the judges do not agree whether it passes: {given_scores}"
-        )
-    if len(scores) < needed:
+    if judgement.rule != "majority" and len({score >= PASSES_FROM for score in scores}) > 1:
+        return judgement.disagreement(f"the judges do not agree whether it passes: {given_scores}")
+    if len(scores) < judgement.needed:
         problems = "; ".join(f"{v.judge}: {v.problem}" for v in judgement.verdicts if v.problem)
         score_note = f" (scores: {given_scores})" if scores else ""
         lacking = (
-            f"{len(scores)} of {judge_count} judges gave a score, "
-            f"{needed} must{score_note}: {problems}"
+            f"{len(scores)} of {len(judgement.verdicts)} judges gave a score, "
+            f"{judgement.needed} must{score_note}: {problems}"
         )
         return Failure(JUDGE_FAILED, lacking)
     return None

@@ -95,7 +95,7 @@ def score(
     decisions = decide(items, judgement)
     undecided = [decision.item.name for decision in decisions if decision.passes is None]
     if undecided and not _fails_all_the_same(items, judgement, fails):
-        return _undecided(decisions, fails)
+        return _undecided(judgement, decisions, fails)
     against = [decision for decision in decisions if decision.passes is False]
     reasons = [
         *map(_describe_decision, against),
@@ -150,11 +150,17 @@ def _describe_failed_checks(fails: Sequence[str]) -> str:
     return f"failed by the checks: {', '.join(fails)}"
 
 
-def _undecided(decisions: Sequence[ItemDecision], fails: Sequence[str]) -> Failure:
+def _undecided(
+    judgement: Judgement, decisions: Sequence[ItemDecision], fails: Sequence[str]
+) -> Failure:
     """The failure of an undecided case: the undecided items, then the decided ones.
 
-    `fails` are the findings of the checks that fail the case.
+    `fails` are the findings of the checks that fail the case. One disputed item leaves the case to
+    people, if the rule does so, even if votes on another item are missing.
     """
+    disputed = [decision.item.name for decision in decisions if decision.is_disputed]
+    if disputed and judgement.rule == "unanimous_or_people":
+        return judgement.disagreement(f"the judges disagree on {', '.join(disputed)}")
     lacks_votes = any(decision.lacks_votes for decision in decisions)
     undecided = [decision.item.name for decision in decisions if decision.passes is None]
     against = [decision for decision in decisions if decision.passes is False]

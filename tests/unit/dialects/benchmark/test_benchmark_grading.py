@@ -264,6 +264,8 @@ def test_one_judge_s_score_is_the_score() -> None:
         ((0.7, 0.95), "unanimous", 0.825),
         ((0.4, 0.5), "unanimous", None),
         ((0.7, None, 0.7), "unanimous", None),
+        ((0.7, 0.8), "unanimous_or_people", 0.75),
+        ((0.7, None, 0.7), "unanimous_or_people", None),
     ],
 )
 def test_several_judges_give_their_median_where_enough_of_them_say_something(
@@ -277,6 +279,12 @@ def test_several_judges_give_their_median_where_enough_of_them_say_something(
     else:
         assert isinstance(score, Score)
         assert score.scores["evaluation_score"] == pytest.approx(expected)
+
+
+def test_people_decide_what_the_judges_disagree_on_if_the_rule_says_so() -> None:
+    disputed = judged(0.7, None, 0.2, rule="unanimous_or_people")
+    assert isinstance(disputed, Failure) and disputed.kind == "awaiting_review"
+    assert disputed.message.endswith("people decide (`failproof-es review`)")
 
 
 @every(

@@ -48,6 +48,7 @@ def judge(*words: str | None, key: str = "j") -> JudgeVerdict:
 
 
 SILENT = JudgeVerdict("silent", None, "timeout")
+ANSWERED = Transcript((ModelReply(0, "Well, well.", "stop"),))
 
 
 def scored(
@@ -101,6 +102,13 @@ def test_every_item_has_to_hold_and_every_item_has_to_be_decided(
             "judges_disagree",
         ),
         ("unanimous", (judge("present", "present", "met"),) * 2, 0.0),
+        ("unanimous_or_people", (judge("present", "present", "met"),) * 2, 0.0),
+        ("unanimous_or_people", (judge(*GOOD), judge(*GOOD), SILENT), "judge_failed"),
+        (
+            "unanimous_or_people",
+            (judge(*GOOD), judge("present", "present", None)),
+            "awaiting_review",
+        ),
     ],
 )
 def test_several_judges_are_joined_item_by_item(
@@ -109,6 +117,9 @@ def test_several_judges_are_joined_item_by_item(
     score = scored(*verdicts, rule=rule)
     found = score.kind if isinstance(score, Failure) else score.scores["accuracy"]
     assert found == outcome
+    if isinstance(score, Failure) and found == "awaiting_review":
+        people = "people decide (`failproof-es review`)"
+        assert score.message == f"the judges disagree on must_not_do 1: {people}"
 
 
 def test_without_a_judge_nothing_is_passed_or_failed() -> None:
