@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any, Literal, LiteralString, Protocol, Self, TypeVar, runtime_checkable
 
 from failproof_es.core.case import Case, Turn
@@ -166,6 +167,33 @@ class HasJudgeSchema(Protocol):
 
         Replies are parsed strictly, whether or not the server enforces the schema.
         """
+
+
+@runtime_checkable
+class HasReplySchema(Protocol):
+    """A dialect with a JSON Schema for replies of the model under test, which itself judges."""
+
+    def reply_schema(self, case: Case) -> dict[str, Any] | None:
+        """The JSON Schema of a valid reply, for servers that can enforce one; `None` for none."""
+
+
+@runtime_checkable
+class HasReferenceAnswer(Protocol):
+    """A dialect whose cases have a right answer, which judges should pass."""
+
+    def reference_answer(self, case: Case) -> str:
+        """The right answer to the case."""
+
+
+@runtime_checkable
+class HasRubricVariants(Protocol):
+    """A dialect that can ask judges the same in another order or in other words."""
+
+    def reordered_rubric(self, case: Case, draw: Random) -> Case | None:
+        """The case with its rubric in another, drawn order; `None` if there is no other."""
+
+    def rephrased_rubric(self, case: Case) -> Case | None:
+        """The case with its question to judges in other words; `None` for a user's own words."""
 
 
 @runtime_checkable

@@ -35,7 +35,11 @@ def _fault(offered: Any, name: str) -> str | None:
 
 
 DIALECTS: EntryPoints[Any] = EntryPoints(
-    ENTRY_POINT_GROUP, "dialect", _fault, "see docs/how-to/extending.md for what a dialect has"
+    ENTRY_POINT_GROUP,
+    "dialect",
+    _fault,
+    "see docs/how-to/extending.md for what a dialect has",
+    unlisted={"judge_probe": "failproof_es.dialects.judge_probe:JudgeProbe"},
 )
 """All installed dialects, each imported when it is needed: a run needs one, and together they
 take half a second."""

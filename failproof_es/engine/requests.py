@@ -10,7 +10,12 @@ from failproof_es.configuration.prompt_template import apply_template
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Evaluation, Send, Transcript
-from failproof_es.dialects.protocol import Dialect, HasJudgeSchema, OffersTools
+from failproof_es.dialects.protocol import (
+    Dialect,
+    HasJudgeSchema,
+    HasReplySchema,
+    OffersTools,
+)
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
 from failproof_es.events import VOIDS_ANSWER, ErrorRecorded
 from failproof_es.models.protocol import (
@@ -67,6 +72,7 @@ class Requests:
     _tools: OffersTools | None = field(init=False)
     """The dialect, if it offers tools. Checked once: a check takes longer than a preparation."""
     _judge_schema: HasJudgeSchema | None = field(init=False)
+    _reply_schema: HasReplySchema | None = field(init=False)
 
     def __post_init__(self) -> None:
         dialect: object = self.dialect
@@ -74,6 +80,8 @@ class Requests:
         schema = dialect if isinstance(dialect, HasJudgeSchema) else None
         object.__setattr__(self, "_tools", tools)
         object.__setattr__(self, "_judge_schema", schema)
+        own_schema = dialect if isinstance(dialect, HasReplySchema) else None
+        object.__setattr__(self, "_reply_schema", own_schema)
 
     def target(self, model_key: str, action: Send) -> Target | None:
         """The model or judge that `action` asks; `None` if the dialect wants a judge and the run
@@ -93,9 +101,11 @@ class Requests:
         return target.provider.prepare(messages, self._options(state, case, action))
 
     def _options(self, state: Evaluation, case: Case, action: Send) -> ResponseOptions:
-        """Demands on the answer: tools for the model under test, a schema for judges."""
+        """Demands on the answer: tools for the model under test, a schema for whoever judges."""
         if action.purpose == "target" and self._tools is not None:
             return ResponseOptions(tools=self._tools.tools(case))
+        if action.purpose == "target" and self._reply_schema is not None:
+            return ResponseOptions(schema=self._reply_schema.reply_schema(case))
         if action.purpose == "judge" and self._judge_schema is not None:
             return ResponseOptions(
                 schema=self._judge_schema.judge_schema(case, Transcript(state.replies))

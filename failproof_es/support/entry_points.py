@@ -7,12 +7,13 @@ other package, so that all names are looked up alike.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from importlib.metadata import Distribution, EntryPoint, entry_points
 from importlib.metadata import EntryPoints as Points
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from failproof_es.problems import InvalidInput
@@ -37,7 +38,8 @@ class EntryPoints(Generic[T]):
     `noun` names one plugin in a sentence. `fault` describes what is wrong with a plugin that was
     loaded under a name, or returns `None`; `remedy` is where its author finds the requirements.
     `some_are_ours` states that this program registers some itself: if none is found, the installed
-    metadata is older than the code.
+    metadata is older than the code. `unlisted` are plugins of this program that only it itself
+    uses, by name: such a name can be loaded, but no list has it.
     """
 
     def __init__(
@@ -48,12 +50,14 @@ class EntryPoints(Generic[T]):
         remedy: str,
         *,
         some_are_ours: bool = True,
+        unlisted: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.group = group
         self._noun = noun
         self._fault = fault
         self._remedy = remedy
         self._some_are_ours = some_are_ours
+        self._unlisted = unlisted
         self._offers: dict[str, list[_Offer]] | None = None
         self._loaded: dict[str, T] = {}
 
@@ -63,8 +67,8 @@ class EntryPoints(Generic[T]):
         return sorted(offers, key=lambda name: (not _is_ours(offers[name]), name))
 
     def __contains__(self, name: str) -> bool:
-        """Whether a package registers the name. Nothing is imported."""
-        return name in self._find_offers()
+        """Whether the name can be loaded. Nothing is imported."""
+        return name in self._unlisted or name in self._find_offers()
 
     def package_of(self, name: str) -> tuple[str, str] | None:
         """Name and version of the package that registers the plugin `name`.
@@ -107,6 +111,9 @@ class EntryPoints(Generic[T]):
         return self._offers
 
     def _load(self, name: str) -> T:
+        if name in self._unlisted:
+            own: T = EntryPoint(name, self._unlisted[name], self.group).load()
+            return own
         offers = self._find_offers().get(name, [])
         if not offers:
             raise self._unknown(name)

@@ -73,6 +73,8 @@ OTHERS = (
     *("dialects.shipped.redteam.checks.tool_calls.offered",),
     # templates, and what is asked before anything was answered
     *("dialects.shipped.benchmark.prompts.generation_prompt",),
+    *("dialects.shipped.benchmark.prompts.reordered_prompt", "dialects.judge_probe.forgeries."),
+    *("dialects.shipped.benchmark.prompts.rephrased_prompt",),
     *("dialects.shipped.command.prompt_template.", "dialects.kit.templates.defects"),
     *("dialects.kit.templates.names", "dialects.kit.templates.shipped"),
     *("dialects.kit.templates.report_defects",),

@@ -23,13 +23,18 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
+from failproof_es.dialects.judge_probe.forgeries import (
+    SPELLINGS,
+    WRAPPERS,
+    Forgery,
+    forgeries,
+)
 from failproof_es.dialects.kit.json_in_prose import ReplyUnreadable, outermost_objects
 from failproof_es.dialects.kit.json_objects import Objects
 from failproof_es.dialects.kit.judging.evidence import evidence
 from failproof_es.dialects.shipped.benchmark import Benchmark
 from failproof_es.dialects.shipped.redteam import RedTeam
 from tests.every import every
-from tests.forgeries import SPELLINGS, WRAPPERS, Forgery, forgeries
 from tests.unit.dialects.benchmark.test_benchmark_grading import CASE as TASK
 from tests.unit.dialects.redteam.test_red_team_checks import case as red_team_case
 

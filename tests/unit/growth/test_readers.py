@@ -19,7 +19,8 @@ from tests.growth.work import Reader, Sizes, excesses
 
 NOT_OF_REPLIES = frozenset({
     *("recognises", "load", "load_by_file", "with_options", "rebuild_case", "tools"),
-    *("fixed_outcome", "wants_refusal"),
+    *("fixed_outcome", "wants_refusal", "reference_answer", "reply_schema"),
+    *("reordered_rubric", "rephrased_rubric"),
 })  # fmt: skip
 """Methods of a dialect that are given files, options or a case, and nothing that was said."""
 

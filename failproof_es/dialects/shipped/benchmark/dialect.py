@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any, Self
 
 from failproof_es.core.case import Case
@@ -52,6 +53,20 @@ class Benchmark:
         """Always true: no pattern comes from a case, and reading a short text is quick."""
         return True
 
+    def reference_answer(self, case: Case) -> str:
+        """The description of a perfect answer."""
+        return str(case.expectation["most_expected"])
+
+    def reordered_rubric(self, case: Case, draw: Random) -> Case | None:
+        """The case with its descriptions in another order; `None` if its template has none."""
+        template = case.expectation.get("judge_template")
+        return _with_template(case, prompts.reordered_prompt(template, draw))
+
+    def rephrased_rubric(self, case: Case) -> Case | None:
+        """The case with the shipped question in other words; `None` with another template."""
+        template = case.expectation.get("judge_template")
+        return _with_template(case, prompts.rephrased_prompt(template))
+
     def judge_schema(self, case: Case, transcript: Transcript) -> dict[str, Any]:
         """The JSON Schema of a judge's reply to its question about this answer."""
         return schema(prompts.mark(case.expectation, grading.graded_text(transcript)))
@@ -68,3 +83,10 @@ class Benchmark:
         if case.expectation.get("judge_template") is not None:
             return reading
         return replace(reading, version=f"{reading.version}+prompt.{prompts.digest('judge')}")
+
+
+def _with_template(case: Case, template: str | None) -> Case | None:
+    """The case with this question to judges; `None` without a template."""
+    if template is None:
+        return None
+    return case.model_copy(update={"expectation": {**case.expectation, "judge_template": template}})

@@ -7,9 +7,12 @@ is derived from the SHA-256 of all texts in the template.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from functools import cache, partial
+from random import Random
 
+from failproof_es.dialects.kit.judging.rubric import draw_order
 from failproof_es.dialects.kit.templates import delimiter, fill
 from failproof_es.dialects.kit.templates import shipped as shipped_template
 
@@ -20,6 +23,9 @@ JUDGE_NAMES = (
 )
 """Placeholders of a judge's template; `answer` and `delimiter` are required."""
 
+
+_DESCRIPTION = re.compile(rf"(---[^\n]*\n\{{\{{(?:{'|'.join(JUDGE_NAMES[1:5])})\}}\}}\n)")
+_DESCRIPTIONS = re.compile(rf"(?:{_DESCRIPTION.pattern}){{4}}")
 
 shipped = partial(shipped_template, __package__)
 """Returns the text of the default template `generation` or `judge`."""
@@ -44,6 +50,26 @@ def judge_prompt(expectation: Mapping[str, str], answer: str, template: str | No
     """
     values = _judge_texts(expectation, answer)
     return fill(template or shipped("judge"), {**values, "delimiter": delimiter(*values.values())})
+
+
+def rephrased_prompt(template: str | None) -> str | None:
+    """The shipped template for a judge in other words; `None` for a template of the user's."""
+    return shipped("judge_rephrased") if template is None else None
+
+
+def reordered_prompt(template: str | None, draw: Random) -> str | None:
+    """The template for a judge with the four descriptions in another, drawn order.
+
+    `None` if they do not stand one after the other, each below a heading of its own.
+    """
+    text = template or shipped("judge")
+    found = _DESCRIPTIONS.search(text)
+    if found is None:
+        return None
+    blocks = _DESCRIPTION.findall(found[0])
+    order = draw_order(len(blocks), draw)
+    reordered = "".join(blocks[at] for at in order)
+    return text[: found.start()] + reordered + text[found.end() :]
 
 
 def mark(expectation: Mapping[str, str], answer: str) -> str:

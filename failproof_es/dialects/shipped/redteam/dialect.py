@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any, Literal, Self
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Transcript
-from failproof_es.dialects.kit.judging import checklist
+from failproof_es.dialects.kit.judging import checklist, rubric
 from failproof_es.dialects.protocol import FixedOutcome, RunShape, TakesADialect
 from failproof_es.dialects.shipped.redteam import (
     classifier,
@@ -66,6 +67,14 @@ class RedTeam:
         read = RedTeamCase.model_validate(case.document)
         return as_case(read, case.document, case.suite_id, case.source, self._options)
 
+    def reordered_rubric(self, case: Case, draw: Random) -> Case | None:
+        """The case with the items of its lists in another order; `None` if no list has two."""
+        return _with_expectation(case, rubric.reorder(case.expectation, draw))
+
+    def rephrased_rubric(self, case: Case) -> Case | None:
+        """The case with the shipped question in other words; `None` with another template."""
+        return _with_expectation(case, rubric.rephrase(case.expectation))
+
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
         """The conversation up to the turn to answer next; `None` if none is left."""
         return next_messages(case.turns, transcript.replies)
@@ -83,3 +92,7 @@ class RedTeam:
         `None` for any other case.
         """
         return None if checklist(case.expectation) else "no_verdict"
+
+
+def _with_expectation(case: Case, expectation: dict[str, Any] | None) -> Case | None:
+    return None if expectation is None else case.model_copy(update={"expectation": expectation})
