@@ -27,6 +27,7 @@ from failproof_es.events import (
     Unmapped,
 )
 from failproof_es.reading.as_of import AsOf
+from failproof_es.reading.jury import JudgeFigure
 from failproof_es.reading.people_figures import PeopleFigure
 from failproof_es.reading.workers import RunWorker
 from failproof_es.support.document import Document
@@ -341,9 +342,11 @@ class RunDocument(Document):
     """Evaluations that were left to people, by the status of their reviews."""
     by_people: tuple[PeopleFigure, ...]
     """The verdicts of people on these evaluations, by model, severity, category and tag."""
+    jury: tuple[JudgeFigure, ...]
+    """What each of several judges adds; empty with fewer than two."""
     evaluations_unread: bool
-    """Whether `by_people` and `asked_again` are left out: they read each evaluation, and there are
-    too many for this surface. `failproof-es show` has them."""
+    """Whether `by_people`, `jury` and `asked_again` are left out: they read each evaluation, and
+    there are too many for this surface. `failproof-es show` has them."""
     validation: ValidationShown | None
     """`None` until the run has ended."""
     protection: ProtectionStatus

@@ -72,10 +72,10 @@ def run_document(
 ) -> RunDocument:
     """The document of a run; `as_of` says up to which event of the log it was read.
 
-    `by_people` and `asked_again`, which read each evaluation, are left out if more than `most_read`
-    are planned (`None`: never). At most `newest` other attempts and as many overlapping runs are
-    listed (`None`: all). Without `intervals`, rates have no interval. Raises `RunIsArchived` if the
-    run's evaluations are in an archive file.
+    `by_people`, `jury` and `asked_again`, which read each evaluation, are left out if more than
+    `most_read` are planned (`None`: never). At most `newest` other attempts and as many overlapping
+    runs are listed (`None`: all). Without `intervals`, rates have no interval. Raises
+    `RunIsArchived` if the run's evaluations are in an archive file.
     """
     connection, run, summary = recorded.connection, recorded.run, recorded.summary
     run_id, up_to = recorded.run_id, as_of.events_up_to
@@ -139,6 +139,7 @@ def run_document(
         latency_p95_ms=summary.latency_ms(95),
         reviews={name: summary.reviews.get(name, 0) for name in ("awaiting", *REVIEW_STATUSES)},
         by_people=people_figures(recorded) if people else (),
+        jury=() if unread or len(started.judges) < 2 else tuple(recorded.jury.figures(summary)),
         evaluations_unread=unread,
         validation=_validation(run),
         protection=protection_status(connection, sealed=run.sealed),

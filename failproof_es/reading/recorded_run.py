@@ -29,6 +29,7 @@ from failproof_es.engine.reviews.closings import closings_of
 from failproof_es.engine.reviews.people import read_reviews, status_of_reviews
 from failproof_es.events import ReviewClosed, RunStarted
 from failproof_es.reading.at_head import catch_up_problem
+from failproof_es.reading.jury import Jury
 from failproof_es.reading.log import LogReader, SummaryCounter
 from failproof_es.reading.result_reader import ResultReader
 from failproof_es.reading.rows import RowReader
@@ -143,6 +144,14 @@ class RecordedRun:
         return summary
 
     @cached_property
+    def jury(self) -> Jury:
+        """What each judge adds. Reads each evaluation."""
+        jury = Jury.of(self.run)
+        for planned in self.outcomes():
+            jury.add(planned.case, planned.outcome)
+        return jury
+
+    @cached_property
     def chosen_by_result(self) -> ChosenByResult | None:
         """Why the run's rates are no measurement; `None` if they are measurements."""
         branched = self.started.branched_from is not None
@@ -159,12 +168,15 @@ class RecordedRun:
         yield from self.outcomes_of(islice(self.keys(after=after), limit))
 
     def counted_outcomes(self) -> Iterator[PlannedOutcome]:
-        """All `outcomes`. When the last one was taken, the summary is known, and not read again."""
-        counter = SummaryCounter(self.connection, self.run, self.up_to)
+        """All `outcomes`. When the last one was taken, the summary and the jury are known, and not
+        read again."""
+        counter, jury = SummaryCounter(self.connection, self.run, self.up_to), Jury.of(self.run)
         for planned in self.outcomes():
             counter.add(planned.outcome, planned.case)
+            jury.add(planned.case, planned.outcome)
             yield planned
         self.__dict__["summary"] = counter.summary(messages=self.messages)
+        self.__dict__["jury"] = jury
 
     def outcomes_of(self, places: Iterable[tuple[int, EvaluationKey]]) -> Iterator[PlannedOutcome]:
         """The evaluations with these (place in the plan from 1, key), in their order.

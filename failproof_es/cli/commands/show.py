@@ -12,7 +12,7 @@ import click
 from failproof_es.assurance.protection_status import ProtectionStatus
 from failproof_es.catalogue.run import Annotation, AskedAgain, Imported, RunDocument, Spending
 from failproof_es.catalogue.run_document import run_document
-from failproof_es.catalogue.wording import describe_version, usd, usd_at_least
+from failproof_es.catalogue.wording import describe_version, judge_named, usd, usd_at_least
 from failproof_es.cli.app.as_of import as_of_option
 from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.errors import ExitCode
@@ -48,6 +48,7 @@ from failproof_es.events import Again, ModelSnapshot
 from failproof_es.gate_words import gate_line
 from failproof_es.reading.as_of import read_as_of
 from failproof_es.reading.failure_reasons import failure_reasons
+from failproof_es.reading.jury import JudgeFigure
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.summary_rows import describe_messages, errors_by_kind
 from failproof_es.reading.workers import describe_workers
@@ -64,6 +65,10 @@ _SUITE_FILES = (
     Column("suite file", "path"),
     Column("cases", "cases", right=True),
     Column("sha256", "sha256", folds=True),
+)
+_JURY = (
+    *columns_of_keys("judge"),
+    *columns_of_keys("asked", "verdicts", "decisive", "answers", "cost", right=True),
 )
 _RELATED_RUN_COLUMNS = (
     Column("run", "run_number", right=True),
@@ -92,6 +97,9 @@ def show(run: str, as_of: str | None, output_format: Format) -> None:
 
     All runs that asked the same cases, or many of them, are counted. The newest 20 are named
     here, and all of them in a report.
+
+    Of several judges, the decisive ones are counted: without this judge the decision on so many
+    evaluations would be another one.
     """
     with session().open_store() as store, store.lend() as connection:
         if not show_run(read_run(connection, run, as_of), output_format):
@@ -128,6 +136,8 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
     if (line := failure_reasons(run).describe()) is not None:
         print_line(f"failed evaluations: {line}")
     print_people(document.by_people)
+    if document.jury:
+        print_table(map(_judge_row, document.jury), _JURY)
     for name, gate in document.gates.items():
         print_line(gate_line(name, gate))
     if run.awaits_closing:
@@ -140,6 +150,11 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
             print_line(line)
     say_where_to_look(run.summary)
     return _say_impossible(run)
+
+
+def _judge_row(judge: JudgeFigure) -> dict[str, Any]:
+    cost = usd_at_least(judge.cost_usd, judge.possibly_charged)
+    return judge.model_dump() | {"judge": judge_named(judge.judge), "cost": cost}
 
 
 def _say_impossible(run: RecordedRun) -> bool:

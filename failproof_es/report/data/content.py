@@ -223,7 +223,7 @@ class JudgeAgreement:
     """The items by list; empty for verdicts."""
 
 
-class Disagreement(DisputedItem):
+class RaterDisagreement(DisputedItem):
     """An item or an evaluation on which two raters disagree, with their votes.
 
     The judges together are followed by the vote of each judge.
@@ -344,7 +344,7 @@ class Report:
     errors: tuple[Errors, ...]
     judged: tuple[JudgeCoverage, ...]
     agreement: tuple[JudgeAgreement, ...]
-    disagreements: tuple[Disagreement, ...]
+    disagreements: tuple[RaterDisagreement, ...]
     """At most 100 of each two raters."""
     costs: tuple[Cost, ...]
     latencies: tuple[Distribution, ...]

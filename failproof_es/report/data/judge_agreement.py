@@ -15,7 +15,7 @@ from failproof_es.engine.history import Connection, recorded_evaluations
 from failproof_es.engine.reviews.comparison import RaterComparison, VerdictPair, rating_pairs
 from failproof_es.engine.reviews.disputed_items import disagreement
 from failproof_es.engine.reviews.people import ReviewedEvaluation, finished_evaluations
-from failproof_es.report.data.content import Disagreement, JudgeAgreement, ListAgreement
+from failproof_es.report.data.content import JudgeAgreement, ListAgreement, RaterDisagreement
 from failproof_es.report.data.kappa import agreement
 from failproof_es.store.reading.reader import find
 
@@ -25,7 +25,7 @@ MOST_LISTED = 100
 
 def agreements(
     connection: Connection, runs: Sequence[Run]
-) -> tuple[tuple[JudgeAgreement, ...], tuple[Disagreement, ...]]:
+) -> tuple[tuple[JudgeAgreement, ...], tuple[RaterDisagreement, ...]]:
     """Agreement of every two raters (judges, checks or people) over all these runs together, and
     what they disagree on.
 
@@ -48,7 +48,7 @@ def agreements(
 class _Listed:
     """The first disagreements of each two raters, as a report lists them."""
 
-    by_pair: defaultdict[tuple[str, str, str], list[Disagreement]] = field(
+    by_pair: defaultdict[tuple[str, str, str], list[RaterDisagreement]] = field(
         default_factory=lambda: defaultdict(list)
     )
 
@@ -59,13 +59,13 @@ class _Listed:
             if len(listed := self.by_pair[raters.one, raters.other, raters.what]) < MOST_LISTED:
                 item = disagreement(evaluation, pair)
                 listed.append(
-                    Disagreement(
+                    RaterDisagreement(
                         **dict(item), run_number=run_number,
                         one=raters.one, other=raters.other, what=raters.what,
                     )
                 )  # fmt: skip
 
-    def between(self, raters: JudgeAgreement) -> Sequence[Disagreement]:
+    def between(self, raters: JudgeAgreement) -> Sequence[RaterDisagreement]:
         """What two raters disagree on."""
         return self.by_pair[raters.one, raters.other, raters.what]
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failproof_es.catalogue.wording import describe_vote, judge_named
+from failproof_es.catalogue.wording import describe_vote, judge_named, usd_at_least
 from failproof_es.engine.reviews.comparison import VERDICT
 from failproof_es.engine.reviews.disputed_items import Vote
-from failproof_es.report.data.content import Disagreement, JudgeAgreement, JudgeCoverage, Report
+from failproof_es.report.data.content import (
+    Cost,
+    JudgeAgreement,
+    JudgeCoverage,
+    RaterDisagreement,
+    Report,
+)
 from failproof_es.report.data.judge_agreement import listing_command
 from failproof_es.report.page.blocks import (
     Block,
@@ -23,7 +29,7 @@ from failproof_es.report.page.tables import INTERVAL, counted, table_of
 def judges(report: Report) -> Iterator[Block]:
     """Blocks of the section: verdicts by judge, agreement between judges and with people."""
     if report.judged:
-        yield _verdicts(report.judged)
+        yield _verdicts(report)
     if report.agreement:
         yield _agreement(report.agreement)
         yield Method(
@@ -35,11 +41,17 @@ def judges(report: Report) -> Iterator[Block]:
         yield from _disagreements(report)
 
 
-def _verdicts(judged: tuple[JudgeCoverage, ...]) -> Table:
-    several = len({judge.run_number for judge in judged}) > 1
+def _verdicts(report: Report) -> Table:
+    several = len({judge.run_number for judge in report.judged}) > 1
+    costs = {(cost.run_number, cost.key): cost for cost in report.costs}
+    decisive = {
+        (provenance.run.run_number, judge.judge): judge.decisive
+        for provenance in report.asked
+        for judge in provenance.run.jury
+    }
     return table_of(
         "Came to a verdict",
-        judged,
+        report.judged,
         (
             TableColumn("judge", "name"),
             lambda judge: (
@@ -47,7 +59,22 @@ def _verdicts(judged: tuple[JudgeCoverage, ...]) -> Table:
             ),
         ),
         (TableColumn("evaluations"), lambda judge: f"{judge.verdicts:,} of {judge.asked:,}"),
+        (TableColumn("decisive"), lambda judge: counted(decisive.get(_place(judge)))),
+        (TableColumn("answers"), lambda judge: _answers(costs.get(_place(judge)))),
+        (TableColumn("cost"), lambda judge: _usd(costs.get(_place(judge)))),
     )
+
+
+def _place(judge: JudgeCoverage) -> tuple[int, str]:
+    return judge.run_number, judge.key
+
+
+def _answers(cost: Cost | None) -> str:
+    return "" if cost is None else f"{cost.answers:,}"
+
+
+def _usd(cost: Cost | None) -> str:
+    return "" if cost is None else usd_at_least(cost.cost_usd, cost.possibly_charged)
 
 
 def _agreement(agreement: tuple[JudgeAgreement, ...]) -> Table:
@@ -119,7 +146,7 @@ def _disagreements(report: Report) -> Iterator[Block]:
         )  # fmt: skip
 
 
-def _listed(disagreements: list[Disagreement], *, several: bool) -> Table:
+def _listed(disagreements: list[RaterDisagreement], *, several: bool) -> Table:
     return table_of(
         "Disagreements",
         disagreements,

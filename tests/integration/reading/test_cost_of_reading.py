@@ -175,7 +175,7 @@ def test_whether_anybody_reviewed_anything_is_asked_of_an_index(
         run = RecordedRun.read(connection, run_id).run
         connection.execute("SELECT pg_stat_force_next_flush()")
         before = meter.rows()
-        assert agreements(connection, [run]) == ()
+        assert agreements(connection, [run]) == ((), ())
         connection.execute("SELECT pg_stat_force_next_flush()")
         assert (meter.rows() - before).total() < 5
 

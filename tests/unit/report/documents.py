@@ -71,6 +71,7 @@ def document(name: str = "r", **more: Any) -> RunDocument:
         "unscored": {},
         "unscored_reasons": (),
         "by_model": (),
+        "jury": (),
         "by_suite": (),
         "errors": (),
         "more_errors": 0,

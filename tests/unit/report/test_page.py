@@ -17,10 +17,10 @@ from failproof_es.core.evaluation import JudgeVerdict, ModelReply
 from failproof_es.engine.related_runs.attempts import Attempts, RelatedRun
 from failproof_es.engine.reviews.conversation import ConversationTurn
 from failproof_es.engine.reviews.disputed_items import Vote
+from failproof_es.reading.jury import JudgeFigure
 from failproof_es.report.data.content import (
     Comparison,
     Cost,
-    Disagreement,
     Distribution,
     Errors,
     Failed,
@@ -33,6 +33,7 @@ from failproof_es.report.data.content import (
     ListAgreement,
     Measure,
     Provenance,
+    RaterDisagreement,
     Refusals,
     Report,
     Skipped,
@@ -123,14 +124,14 @@ def asked(name: str, **more: Any) -> Provenance:
     )
 
 
-def disagreement(name: str, case: str = "case-1") -> Disagreement:
+def disagreement(name: str, case: str = "case-1") -> RaterDisagreement:
     """An item on which judges and people disagree."""
     votes = (
         Vote(by="judges", verdict="happened"),
         Vote(by=f"judge:{name}", verdict="happened", quote=f"quoted {name}"),
         Vote(by="people", verdict="did_not_happen", notes=f"noted {name}"),
     )
-    return Disagreement(
+    return RaterDisagreement(
         suite=name, case=case, model=name, repetition=1, evaluation_id=UUID(int=1),
         item="must_not_do.1", text=name, votes=votes,
         run_number=1, one=name, other="people", what=name,
@@ -418,6 +419,24 @@ def test_gates_of_a_run_that_has_not_ended_are_not_said_to_be_missing() -> None:
     for report in (replace(empty_report(), asked=(going,)), both):
         said = text_of(html_of(replace(report, groups=(), heat=(), comparisons=(), costs=())))
         assert "Gates of run 2: judged when it has completed." in said
+
+
+def test_a_judge_s_cost_stands_beside_what_it_adds() -> None:
+    figure = JudgeFigure(
+        judge="judge:alpha", asked=40, verdicts=38, decisive=7, answers=41, cost_usd=0.5,
+        possibly_charged=1,
+    )  # fmt: skip
+    report = replace(
+        full_report("alpha"),
+        asked=(asked("alpha", jury=(figure,)),),
+        costs=(Cost(1, "judge:alpha", 41, 100, 200, 0.5, possibly_charged=1),),
+    )
+    table = next(iter(judges(report)))
+    assert isinstance(table, Table)
+    assert [column.heading for column in table.columns[1:]] == [
+        "evaluations", "decisive", "answers", "cost",
+    ]  # fmt: skip
+    assert table.rows == (("judge alpha", "38 of 40", "7", "41", "at least $0.5000"),)
 
 
 def test_an_agreement_unfolds_its_disagreements_with_the_words_of_both() -> None:

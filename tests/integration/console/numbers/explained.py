@@ -35,6 +35,7 @@ EXPLAINED: dict[str, dict[str, str]] = {
         "limits[].*": ABSENT_HERE + "as the last LimitChanged says it",
         "shares[].*": ABSENT_HERE + "slices are in no event: tests/integration/engine",
         "workers[].*": ABSENT_HERE + "as WorkerJoined and WorkerLeft say it",
+        "jury[].*": ABSENT_HERE + "tests/unit/reading/test_jury.py",
         "by_people[].*": ABSENT_HERE + "tests/unit/reading/test_people_figures.py",
         "validation.more{}": ABSENT_HERE + "as RunValidated says it",
         "attempts.overlapping*": "tests/integration/engine/test_attempts.py",
