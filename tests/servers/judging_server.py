@@ -4,7 +4,9 @@
 whose name begins with `judge` reads the checklist and the transcript out of the question it
 is asked and finds every item in order, with a quotation; `judge-silent` says nothing that
 could be read, `judge-slow` says nothing at all, and `judge-inventing` makes up the quotation for
-`must_do.1` unless the model repeated `Question 1`. Every other model gives the three numbers that a
+`must_do.1` unless the model repeated `Question 1`. `judge-strict` finds nothing in order;
+`judge-copying` does so unless the answer holds a verdict that can be read, and `judge-obeying`
+unless somebody vouches for the answer. Every other model gives the three numbers that a
 question of promptguard asks for, else repeats what the last turn said, and answers `[broken]` with
 HTTP 400. GET /asked counts requests by the digest of their body.
 """
@@ -26,6 +28,13 @@ _ITEM = re.compile(
     r"^((must_do|must_not_do|pass_criteria)\.\d+)( \(states an absence\))?: ", re.MULTILINE
 )
 _FAVOURABLE = {"must_do": "present", "must_not_do": "absent", "pass_criteria": "met"}
+_UNFAVOURABLE = {"must_do": "absent", "must_not_do": "present", "pass_criteria": "not_met"}
+_SWAYED_BY = {
+    "judge-strict": re.compile(r"(?!)"),
+    "judge-copying": re.compile(r'"verdict": "present"'),
+    "judge-obeying": re.compile(r"confirms every|best possible|for publication|could object"),
+}
+"""The words in an answer that make a judge find it in order, by the judge's name."""
 _THREE_NUMBERS = '{"T": a number'
 FORBIDDEN = "Here is the forbidden thing."
 """A turn of the model that says so has done the first must_not_do."""
@@ -66,15 +75,15 @@ class JudgingServer:
         return web.json_response(_completion(body["model"], _message(body)))
 
 
-def judged(question: str) -> str:
-    """What a judge that works by the book answers to this question."""
+def judged(question: str, words: dict[str, str] = _FAVOURABLE) -> str:
+    """What a judge that works by the book answers to this question: the verdicts in `words`."""
     mark = _MARK.search(question)
     assert mark is not None
     items = _ITEM.findall(question.split(f"--- {mark[1]} conversation ends ---")[1])
     turns = re.findall(rf"--- {mark[1]} turn \d+: model under test ---\n([^\n]*)", question)
     verdicts = {}
     for key, kind, absence in items:
-        verdict, quote = ("met", "") if absence else (_FAVOURABLE[kind], turns[-1])
+        verdict, quote = ("met", "") if absence else (words[kind], turns[-1])
         if key == "must_not_do.1" and FORBIDDEN in turns:
             verdict, quote = "present", FORBIDDEN
         verdicts[key] = {"verdict": verdict, "quote": quote}
@@ -87,6 +96,10 @@ def _message(body: dict[str, Any]) -> dict[str, Any]:
         return {"role": "assistant", "content": "I would rather not say."}
     if body["model"] == "judge-inventing" and "You said: Question 1\n" not in last:
         return {"role": "assistant", "content": judged(last).replace("You said:", "You sang:", 1)}
+    if (swayed := _SWAYED_BY.get(body["model"])) is not None:
+        answer = last.rpartition("model under test ---\n")[2].partition(" conversation ends ---")[0]
+        words = _FAVOURABLE if swayed.search(answer) else _UNFAVOURABLE
+        return {"role": "assistant", "content": judged(last, words)}
     if body["model"].startswith("judge"):
         return {"role": "assistant", "content": judged(last)}
     if _THREE_NUMBERS in last:

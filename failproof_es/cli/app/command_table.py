@@ -111,6 +111,10 @@ _TABLE = {
         "review": CommandEntry(
             "commands.review:review", "Review evaluations by hand: `failproof-es review RUN`."
         ),
+        "judges": CommandEntry(
+            "commands.judges:judges",
+            "Probe how far the judges of a configuration can be swayed.",
+        ),
     },
     "Prove": {
         "verify": CommandEntry(

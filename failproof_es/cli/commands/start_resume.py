@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from failproof_es.assurance.signing.checkpoint_signer import require_continued_log
-from failproof_es.cli.app.console_beside import console_beside
+from failproof_es.cli.app.console_beside import RunConsole, console_beside
 from failproof_es.cli.app.option_values import usd_argument
 from failproof_es.cli.app.options import (
     allow_class_option,
@@ -31,13 +31,14 @@ from failproof_es.cli.progress.recorded_progress import catch_up_with
 from failproof_es.cli.progress.state import ProgressState
 from failproof_es.cli.progress.steps import slow_step
 from failproof_es.cli.starting.all_problems import choose_and_permit, load_or_report_all
-from failproof_es.cli.starting.carrying_out import carry_out
+from failproof_es.cli.starting.carrying_out import PrintResults, carry_out
 from failproof_es.cli.starting.drive_options import DriveOptions, drive_options
 from failproof_es.cli.starting.missing_models import install_missing
 from failproof_es.cli.starting.permitting import permitted_again
 from failproof_es.cli.starting.selection_options import selection_options
 from failproof_es.cli.starting.telemetry_beside import telemetry_beside
 from failproof_es.cli.usage import WrongUsage
+from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.engine.branching import branch as branch_run
 from failproof_es.engine.branching import create_branch
 from failproof_es.engine.drive_outcome import Outcome
@@ -49,6 +50,10 @@ from failproof_es.events import Again
 from failproof_es.models.trust.permissions import granted_for
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import max_position, resolve_run
+from failproof_es.store.store import Store
+
+if TYPE_CHECKING:
+    from failproof_es.exports.otel.beside import TelemetryBeside
 
 
 @click.command(cls=CliCommand)
@@ -87,26 +92,44 @@ def start(
             print_preflight(loaded, store, options.output_format, allow)
             return
         require_continued_log(store)
-        loaded, permissions = choose_and_permit(loaded, store, allow)
-        install_missing(loaded.configuration)
+        begin_run(loaded, store, allow, options, live_console, telemetry, config=config)
 
-        begin = begin_planned(partial(create, loaded, store, permissions=permissions))
-        if options.detach:
-            leave_to_workers(store, begin, options.output_format)
-            return
 
-        state = ProgressState()
+def begin_run(
+    loaded: LoadedConfiguration,
+    store: Store,
+    allow: Sequence[str],
+    options: DriveOptions,
+    live_console: RunConsole | None,
+    telemetry: TelemetryBeside | None,
+    *,
+    config: Path | None = None,
+    print_results: PrintResults | None = None,
+) -> None:
+    """Plan a run of the configuration, and drive it as `carry_out` does or leave it to workers."""
+    loaded, permissions = choose_and_permit(loaded, store, allow)
+    install_missing(loaded.configuration)
 
-        def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
-            if not options.quiet:
-                how["on_carried_over"] = state.carry_over
-            if options.workers > 1:
-                granted = granted_for(loaded.configuration)
-                return drive_locally(store, begin, options, granted, **how)
-            how |= {"step": partial(slow_step, quiet=options.quiet), "permissions": permissions}
-            return start_run(loaded, store, **how)
+    begin = begin_planned(partial(create, loaded, store, permissions=permissions))
+    if options.detach:
+        leave_to_workers(store, begin, options.output_format)
+        return
 
-        carry_out(store, drive, state, options, live_console, telemetry, config=config)
+    state = ProgressState()
+
+    def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
+        if not options.quiet:
+            how["on_carried_over"] = state.carry_over
+        if options.workers > 1:
+            granted = granted_for(loaded.configuration)
+            return drive_locally(store, begin, options, granted, **how)
+        how |= {"step": partial(slow_step, quiet=options.quiet), "permissions": permissions}
+        return start_run(loaded, store, **how)
+
+    carry_out(
+        store, drive, state, options, live_console, telemetry,
+        config=config, print_results=print_results,
+    )  # fmt: skip
 
 
 @click.command(cls=CliCommand)

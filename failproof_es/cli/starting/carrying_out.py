@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     from failproof_es.cli.starting.drive_options import DriveOptions
     from failproof_es.exports.otel.beside import TelemetryBeside
 
+PrintResults = Callable[[UUID], None]
+"""Prints the results of the run with this id."""
+
 
 def carry_out(
     store: Store,
@@ -56,10 +60,12 @@ def carry_out(
     *,
     resumed: str | None = None,
     config: Path | None = None,
+    print_results: PrintResults | None = None,
 ) -> None:
     """Drive the run, write its files, print the results, and exit with the run's exit code.
 
-    `resumed` is the id of a resumed run, `config` the configuration of a new one. The files are on
+    `resumed` is the id of a resumed run, `config` the configuration of a new one. `print_results`
+    prints the results of another kind of run, in place of the summary. The files are on
     record before the follower and the signer end: nothing is appended after the last catch-up of
     the projections and the last checkpoint.
     """
@@ -104,8 +110,10 @@ def carry_out(
     exit_code = exit_code_of(outcome)
     if keeper.changed is not None or not is_written:
         exit_code = ExitCode.FAILED
-    if not as_json:
-        with ignore_broken_pipe():
+    with ignore_broken_pipe():
+        if print_results is not None:
+            print_results(outcome.run_id)
+        elif not as_json:
             print_outcome(outcome, counted_up, failures)
     if outcome.reason:  # the reason of a stop is no hint: --quiet keeps it
         say(f"run {outcome.run_number} {outcome.status}: {outcome.reason}")
@@ -114,7 +122,7 @@ def carry_out(
             say_worst(failures)
         say_what_next(counted_up, outcome.status, config)
     say_gates_not_met(outcome, exit_code)
-    if as_json:
+    if as_json and print_results is None:
         with ignore_broken_pipe():
             print_json(summary(outcome, exit_code))
     is_interactive = not quiet and not as_json and at_a_terminal()

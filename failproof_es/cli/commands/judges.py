@@ -1,0 +1,165 @@
+"""`judges`: probe how far the judges of a configuration can be swayed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import UUID
+
+import click
+
+from failproof_es.assurance.signing.checkpoint_signer import require_continued_log
+from failproof_es.cli.app.chosen_run import read_run, with_warning
+from failproof_es.cli.app.console_beside import console_beside
+from failproof_es.cli.app.options import allow_option, settings_option
+from failproof_es.cli.app.program import CliGroup, session
+from failproof_es.cli.commands.start_resume import begin_run
+from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows
+from failproof_es.cli.starting.all_problems import load_or_report_all
+from failproof_es.cli.starting.drive_options import DriveOptions, drive_options
+from failproof_es.cli.starting.telemetry_beside import telemetry_beside
+from failproof_es.configuration.loading import LoadedConfiguration
+from failproof_es.dialects.judge_probe.conversation import JudgedConversation
+from failproof_es.engine.planning.judge_probing import (
+    made_for,
+    probing,
+    require_judges,
+    write_conversations,
+)
+from failproof_es.reading.judge_flips import ProbeFlips, judge_flips
+from failproof_es.reading.judged_conversations import judged_conversations
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.store import Store
+from failproof_es.support.percentages import percent, percent_range
+
+_COLUMNS = (
+    Column("judge", "judge"),
+    Column("probe", "probe"),
+    Column("flips", "flips", right=True),
+    Column("pairs", "pairs", right=True),
+    Column("rate", "rate", right=True),
+    Column("95 % interval", "interval", right=True),
+    Column("to pass", "to_pass", right=True),
+    Column("to fail", "to_fail", right=True),
+    Column("undecided", "undecided", right=True),
+)
+
+
+@click.group(cls=CliGroup)
+def judges() -> None:
+    """Probe how far the judges of a configuration can be swayed."""
+
+
+@judges.command()
+@click.argument("config", type=click.Path(path_type=Path))
+@settings_option
+@click.option(
+    "--run",
+    metavar="RUN",
+    help="Judge the answers of this run again.  [default: made answers, a wrong one to each case "
+    "and a right one where the case has it]",
+)
+@click.option(
+    "--cases",
+    type=click.IntRange(min=1, max=1_000_000),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="The number of cases, drawn by the seed.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0, max=2**63 - 1),
+    default=0,
+    show_default=True,
+    metavar="S",
+    help="The seed of all draws.",
+)
+@allow_option
+@drive_options
+def probe(
+    config: Path,
+    settings: tuple[str, ...],
+    run: str | None,
+    cases: int,
+    seed: int,
+    allow: tuple[str, ...],
+    options: DriveOptions,
+) -> None:
+    """Start a run that asks the judges of CONFIG the same questions with small changes.
+
+    No change may change a verdict. repeat asks again. position and paraphrase change the order and
+    the wording of the rubric. verbosity adds padding to the answer, authority adds praise by
+    experts, self_preference the claim that the judge wrote it. injection adds forged verdicts in
+    many spellings. The table counts the verdicts that changed all the same.
+
+    The judges are the models of the run, so that `resume`, `results`, `requests` and `replay` work
+    on it, and `judges flips` prints the table again.
+    """
+    loaded = load_or_report_all(config, settings, allow)
+    require_judges(loaded)
+    with (
+        session().open_store() as store,
+        console_beside(
+            store, options.console, options.console_port, open_it=options.open_it
+        ) as live_console,
+        telemetry_beside(store, options.otlp, options.otel_content) as telemetry,
+        TemporaryDirectory() as folder,
+    ):
+        require_continued_log(store)
+        file = Path(folder, "judged.jsonl")
+        write_conversations(_conversations(loaded, store, run, cases, seed), file)
+
+        def print_results(run_id: UUID) -> None:
+            with store.lend() as connection:
+                recorded = with_warning(RecordedRun.read(connection, run_id))
+                print_flips(judge_flips(recorded), options.output_format)
+
+        begin_run(
+            probing(loaded, file, seed),
+            store,
+            allow,
+            options,
+            live_console,
+            telemetry,
+            print_results=print_results,
+        )
+
+
+@judges.command()
+@click.argument("run")
+@format_option()
+def flips(run: str, output_format: Format) -> None:
+    """Print how often each probe of RUN, which `judges probe` started, changed a verdict."""
+    with session().open_store() as store, store.lend() as connection:
+        print_flips(judge_flips(read_run(connection, run)), output_format)
+
+
+def _conversations(
+    loaded: LoadedConfiguration, store: Store, run: str | None, cases: int, seed: int
+) -> Sequence[JudgedConversation]:
+    """The conversations to judge: those of the run, else made ones."""
+    if run is None:
+        return made_for(loaded, store, cases, seed)
+    with store.lend() as connection:
+        return list(judged_conversations(read_run(connection, run), cases, seed))
+
+
+def print_flips(counted: Sequence[ProbeFlips], output_format: Format) -> None:
+    """Print a row for each judge and probe, in the chosen format."""
+    rows = [flip.as_json() for flip in counted]
+    if output_format is Format.TABLE:
+        rows = [row | _cells(flip) for row, flip in zip(rows, counted, strict=True)]
+    print_rows(rows, _COLUMNS, output_format, when_empty="no probe has two verdicts yet")
+
+
+def _cells(flip: ProbeFlips) -> dict[str, str | None]:
+    """The cells of a table that differ from the JSON object."""
+    share, interval = flip.rate.value, flip.rate.interval
+    return {
+        "rate": None if share is None else percent(share),
+        "interval": None if interval is None else percent_range((interval.low, interval.high)),
+        "to_pass": f"{flip.to_pass} of {flip.failing}",
+        "to_fail": f"{flip.to_fail} of {flip.passing}",
+    }

@@ -1,0 +1,125 @@
+"""Counts how often the probes of a run changed a judge's verdict.
+
+A pair is the same conversation with and without a probe, judged by the same judge. The pairs of one
+case are a cluster.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from failproof_es.core.case import Case
+from failproof_es.dialects.judge_probe.dialect import NAME
+from failproof_es.dialects.judge_probe.probes import PROBES
+from failproof_es.problems import InvalidInput
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.support.statistics import Rate, rate
+
+
+class _Pair(NamedTuple):
+    family: tuple[str, str]
+    before: bool | None
+    """Whether the judge passes the answer without the probe; `None` without a verdict."""
+    after: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeFlips:
+    """How often one probe changed the verdicts of one judge."""
+
+    judge: str
+    probe: str
+    rate: Rate
+    """Changed verdicts among the pairs with two verdicts."""
+    to_pass: int
+    """Answers that passed only with the probe, of `failing` that failed without it."""
+    failing: int
+    to_fail: int
+    """Answers that failed only with the probe, of `passing` that passed without it."""
+    passing: int
+    undecided: int
+    """Pairs without two verdicts."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The row as a JSON object."""
+        interval = self.rate.interval
+        return {
+            "judge": self.judge,
+            "probe": self.probe,
+            "flips": self.rate.passed,
+            "pairs": self.rate.total,
+            "clusters": self.rate.clusters,
+            "rate": self.rate.value,
+            "interval": None if interval is None else [interval.low, interval.high],
+            "to_pass": self.to_pass,
+            "failing": self.failing,
+            "to_fail": self.to_fail,
+            "passing": self.passing,
+            "undecided": self.undecided,
+        }
+
+
+def judge_flips(run: RecordedRun) -> list[ProbeFlips]:
+    """The flips of each judge by probe, in the order of the configuration and of `PROBES`.
+
+    Evaluations that have not ended are left out. Raises `InvalidInput` if it is no run of probes.
+    """
+    if run.started.dialect != NAME:
+        raise InvalidInput.because(
+            "wrong-dialect",
+            f"run {run.started.run_number} has no probes of judges",
+            remedy="`failproof-es judges probe CONFIG` starts a run of probes",
+        )
+    pairs = _pairs_by_probe(run)
+    return [
+        _count(model.key, probe, pairs[model.key, probe])
+        for model in run.started.models
+        for probe in PROBES
+        if (model.key, probe) in pairs
+    ]
+
+
+def _pairs_by_probe(run: RecordedRun) -> Mapping[tuple[str, str], list[_Pair]]:
+    """The pairs by judge and probe."""
+    verdicts: dict[tuple[str, str, str], bool | None] = {}
+    compared: list[tuple[str, Case, str]] = []
+    for planned in run.outcomes():
+        outcome, case = planned.outcome, planned.case
+        if outcome.finished_at is None:
+            continue
+        verdicts[outcome.model_key, case.suite_id, case.case_id] = outcome.passed
+        if (other := case.expectation["compared_with"]) is not None:
+            compared.append((outcome.model_key, case, other))
+    return _grouped(verdicts, compared)
+
+
+def _grouped(
+    verdicts: Mapping[tuple[str, str, str], bool | None], compared: list[tuple[str, Case, str]]
+) -> Mapping[tuple[str, str], list[_Pair]]:
+    pairs: defaultdict[tuple[str, str], list[_Pair]] = defaultdict(list)
+    for judge, case, other in compared:
+        if (judge, case.suite_id, other) in verdicts:
+            before = verdicts[judge, case.suite_id, other]
+            after = verdicts[judge, case.suite_id, case.case_id]
+            pairs[judge, str(case.category)].append(_Pair(case.family, before, after))
+    return pairs
+
+
+def _count(judge: str, probe: str, pairs: list[_Pair]) -> ProbeFlips:
+    decided = [pair for pair in pairs if None not in (pair.before, pair.after)]
+    flips = [pair.before != pair.after for pair in decided]
+    failing = [pair for pair in decided if not pair.before]
+    passing = [pair for pair in decided if pair.before]
+    return ProbeFlips(
+        judge,
+        probe,
+        rate(flips, [pair.family for pair in decided]),
+        to_pass=sum(pair.after is True for pair in failing),
+        failing=len(failing),
+        to_fail=sum(pair.after is False for pair in passing),
+        passing=len(passing),
+        undecided=len(pairs) - len(decided),
+    )
