@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from failproof_es.core.case import Case
 from failproof_es.dialects.judge_probe.dialect import NAME
 from failproof_es.dialects.judge_probe.probes import PROBES
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.support.statistics import Rate, rate
+
+if TYPE_CHECKING:
+    from failproof_es.support.statistics import Rate
 
 
 class _Pair(NamedTuple):
@@ -65,7 +67,8 @@ class ProbeFlips:
 def judge_flips(run: RecordedRun) -> list[ProbeFlips]:
     """The flips of each judge by probe, in the order of the configuration and of `PROBES`.
 
-    Evaluations that have not ended are left out. Raises `InvalidInput` if it is no run of probes.
+    Evaluations that have not ended are left out. Needs the extra `report`. Raises `InvalidInput` if
+    it is no run of probes.
     """
     if run.started.dialect != NAME:
         raise InvalidInput.because(
@@ -109,6 +112,8 @@ def _grouped(
 
 
 def _count(judge: str, probe: str, pairs: list[_Pair]) -> ProbeFlips:
+    from failproof_es.support.statistics import rate  # scipy takes a third of a second
+
     decided = [pair for pair in pairs if None not in (pair.before, pair.after)]
     flips = [pair.before != pair.after for pair in decided]
     failing = [pair for pair in decided if not pair.before]

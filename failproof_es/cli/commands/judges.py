@@ -31,6 +31,7 @@ from failproof_es.reading.judge_flips import ProbeFlips, judge_flips
 from failproof_es.reading.judged_conversations import judged_conversations
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.store import Store
+from failproof_es.support.extras import require
 from failproof_es.support.percentages import percent, percent_range
 
 _COLUMNS = (
@@ -97,6 +98,7 @@ def probe(
     The judges are the models of the run, so that `resume`, `results`, `requests` and `replay` work
     on it, and `judges flips` prints the table again.
     """
+    require("report", "`judges probe`")  # its statistics
     loaded = load_or_report_all(config, settings, allow)
     require_judges(loaded)
     with (
@@ -132,6 +134,7 @@ def probe(
 @format_option()
 def flips(run: str, output_format: Format) -> None:
     """Print how often each probe of RUN, which `judges probe` started, changed a verdict."""
+    require("report", "`judges flips`")
     with session().open_store() as store, store.lend() as connection:
         print_flips(judge_flips(read_run(connection, run)), output_format)
 
