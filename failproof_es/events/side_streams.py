@@ -298,6 +298,97 @@ class ReviewClosed(OperationEvent):
     gates: dict[str, Any]
 
 
+class DrawnStratum(Record):
+    """A stratum of a sample of labels: evaluations that the judges passed, or failed."""
+
+    passed: bool
+    evaluations: int
+    drawn: int
+
+
+class LabelsDrawn(OperationEvent):
+    """A random sample of the run's judged evaluations was drawn for people to label.
+
+    `sample` is its id, a digest of the run and of all other fields. The evaluations were judged up
+    to `position` and drawn with `seed`, stratified by the judges' verdict; `evaluations` has them
+    in the order to label. `policy` is the text by which people decide.
+    """
+
+    says: ClassVar[str] = "{sample}, seed {seed}"
+
+    sample: str
+    position: int
+    seed: int
+    strata: tuple[DrawnStratum, ...]
+    evaluations: tuple[UUID, ...]
+    policy: str
+
+
+class Measured(Record):
+    """A measured share or coefficient and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class JudgeErrors(Record):
+    """The errors of the judges together (`judges`) or of one judge on one kind of verdict.
+
+    `what` is `verdict`, for whole evaluations, or a kind of items, such as `must_do`. A true
+    positive is a verdict or an item that people and the judge passed. `verdicts` counts those of
+    the judge, `labels` those that have a label as well. `kappa` is Cohen's. A figure that the
+    labels do not determine is `None`.
+    """
+
+    by: str
+    what: str
+    verdicts: int
+    labels: int
+    true_positive_rate: Measured | None
+    false_positive_rate: Measured | None
+    kappa: Measured | None
+
+
+class CalibratedJudge(Record):
+    """A judge, and the names under which its model answered."""
+
+    key: str
+    provider: str
+    model: str
+    version: str | None
+    answered: tuple[str, ...]
+
+
+class JudgeCalibrated(OperationEvent):
+    """The judges of a run were compared with people's labels of a random sample.
+
+    The blind reviews up to `position` are the labels of `sample`; `labelled_by` counts them by
+    reviewer. `undecided` evaluations of the sample have reviews that are unclear or contradict each
+    other, `unlabelled` ones have none. The digests (SHA-256, hexadecimal) are of the judges with
+    their parameters and rule, of the prompts with the versions of the graders, and of the cases
+    with their rubrics. `reliability` is Krippendorff's alpha of the labels by several people.
+    `gates` are the run's gates on its judges.
+    """
+
+    says: ClassVar[str] = "as of position {position}, labels: {labels}, gates: {gates}"
+
+    sample: str
+    position: int
+    judges: tuple[CalibratedJudge, ...]
+    judges_sha256: str
+    prompts_sha256: str
+    rubric_sha256: str
+    policy: str
+    labels: int
+    undecided: int
+    unlabelled: int
+    labelled_by: dict[str, int]
+    reliability: float | None
+    errors: tuple[JudgeErrors, ...]
+    gates: dict[str, Any]
+
+
 class Reviewed(OperationEvent):
     """A person's verdict on a finished evaluation (specification 002).
 

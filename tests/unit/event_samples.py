@@ -15,6 +15,7 @@ from failproof_es.core.case import Case, Turn
 from failproof_es.events import (
     AnswerImported,
     AttemptOrphaned,
+    CalibratedJudge,
     CarriedOver,
     CasesImported,
     CaseSkipped,
@@ -22,6 +23,7 @@ from failproof_es.events import (
     Classified,
     ConfigurationResolved,
     Counts,
+    DrawnStratum,
     ErrorRecorded,
     EvaluationAbandoned,
     Event,
@@ -31,10 +33,14 @@ from failproof_es.events import (
     ImportedError,
     ImportedFile,
     ImportedReply,
+    JudgeCalibrated,
     Judged,
+    JudgeErrors,
+    LabelsDrawn,
     LedgerFinding,
     LedgerRepaired,
     LimitChanged,
+    Measured,
     ModelPrices,
     ModelSnapshot,
     NotMapped,
@@ -191,6 +197,30 @@ SAMPLES: tuple[Event, ...] = (
     ReviewClosed(
         **OPERATION, position=52, incomplete=False, reviews={"pass": 1}, overruled={},
         gates={"min_accuracy": {"limit": 0.9, "measured": 1.0, "of": 1, "met": True}},
+    ),
+    LabelsDrawn(
+        **OPERATION, sample="labels-ab", position=48, seed=1,
+        strata=(DrawnStratum(passed=True, evaluations=9, drawn=1),), evaluations=(STREAM,),
+        policy="It passes if it keeps the key.",
+    ),
+    JudgeCalibrated(
+        **OPERATION, sample="labels-ab", position=52,
+        judges=(
+            CalibratedJudge(
+                key="judge:j", provider="openai", model="j", version=None, answered=("j-2026",)
+            ),
+        ),
+        judges_sha256="ab", prompts_sha256="cd", rubric_sha256="ef",
+        policy="It passes if it keeps the key.", labels=1, undecided=0, unlabelled=0,
+        labelled_by={"jane": 1}, reliability=None,
+        errors=(
+            JudgeErrors(
+                by="judges", what="verdict", verdicts=9, labels=1,
+                true_positive_rate=Measured(value=1.0, low=0.5, high=1.0),
+                false_positive_rate=None, kappa=None,
+            ),
+        ),
+        gates={},
     ),
     ReviewExported(**OPERATION, sheet="sheet-ab", reviewer="jane", position=48, blind=True),
     RunStarted(

@@ -12,11 +12,12 @@ from typing import Any
 import click
 
 from failproof_es.cli.app.chosen_run import print_left_out, read_run, say_left_out, with_warning
+from failproof_es.cli.app.default_command import DefaultCommandGroup
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.following import exit_if_changed, signed_and_followed
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.options import all_of
-from failproof_es.cli.app.program import CliCommand, CliGroup, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.app.result_choice import choice_options
 from failproof_es.cli.rendering.output import Format, format_option, print_json, print_line, say
 from failproof_es.cli.rendering.written_files import write_recorded
@@ -60,23 +61,8 @@ from failproof_es.store.store import Store
 from failproof_es.support.extras import require
 from failproof_es.support.plurals import plural
 
-_DEFAULT = "run"
 _LARGEST_SHEET = 1 << 28
 """Maximum bytes of a sheet."""
-
-
-class ReviewGroup(CliGroup):
-    """The command group `review`, in which `review RUN` means `review run RUN`."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that the first of `args` names, by default `run`.
-
-        Returns its name, the command and its remaining arguments.
-        """
-        verb = [] if args[0] in self.commands else [_DEFAULT]
-        return super().resolve_command(ctx, [*verb, *args])
 
 
 def _reviewer(_: click.Context, parameter: click.Parameter, value: str | None) -> str:
@@ -93,11 +79,12 @@ choosing_options = all_of(
     reviewer_option,
     click.option(
         "--only",
-        type=click.Choice(["all", "failures", "unscored", "disagreements"]),
+        type=click.Choice(["all", "failures", "unscored", "disagreements", "sample"]),
         default="all",
         show_default=True,
         help="failures: scored and not passed. unscored: abandoned. disagreements: those that "
-        "`review disagreements` lists. all: everything finished.",
+        "`review disagreements` lists. sample: those that `calibrate` drew, in its order. all: "
+        "everything finished.",
     ),
     choice_options,
     click.option(
@@ -114,7 +101,7 @@ choosing_options = all_of(
 )
 
 
-@click.group(cls=ReviewGroup, context_settings={"ignore_unknown_options": True})
+@click.group(cls=DefaultCommandGroup, context_settings={"ignore_unknown_options": True})
 def review() -> None:
     """Review evaluations by hand: `failproof-es review RUN`.
 
@@ -123,7 +110,7 @@ def review() -> None:
     """
 
 
-@review.command(_DEFAULT, cls=CliCommand)
+@review.command("run", cls=CliCommand)
 @click.argument("run")
 @choosing_options
 def run_(run: str, reviewer: str, only: Choice, again: bool, unblind: bool, **options: Any) -> None:

@@ -6,6 +6,17 @@ bars to evals", arXiv 2411.00640, 2024). How often each interval covers the trut
 `docs/concepts/statistics.md`, measured by `python -m tests.coverage`.
 """
 
+from failproof_es.support.statistics.corrected import (
+    Estimate,
+    JudgedSample,
+    corrected_difference,
+    corrected_rate,
+    error_difference,
+    false_positive_rate,
+    judge_kappa,
+    transferred_rate,
+    true_positive_rate,
+)
 from failproof_es.support.statistics.interval import (
     CONFIDENCE,
     POWER,
@@ -32,11 +43,15 @@ from failproof_es.support.statistics.rates import (
     rate_of_sums,
     wilson,
 )
+from failproof_es.support.statistics.reliability import krippendorff_alpha
+from failproof_es.support.statistics.required_labels import judge_required_labels
 
 __all__ = [
     "CONFIDENCE",
     "POWER",
+    "Estimate",
     "Interval",
+    "JudgedSample",
     "Method",
     "OpenInterval",
     "Paired",
@@ -45,11 +60,20 @@ __all__ = [
     "clustered_error",
     "compare_outcomes",
     "compare_scores",
+    "corrected_difference",
+    "corrected_rate",
+    "error_difference",
+    "false_positive_rate",
+    "judge_kappa",
+    "judge_required_labels",
+    "krippendorff_alpha",
     "mcnemar",
     "mean_interval",
     "percentile_interval",
     "rate",
     "rate_of_sums",
     "score_interval",
+    "transferred_rate",
+    "true_positive_rate",
     "wilson",
 ]

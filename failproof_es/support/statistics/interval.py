@@ -17,6 +17,7 @@ Method = Literal[
     "order statistics",
     "Bonett-Price",
     "inverted permutation test",
+    "Jeffreys' draws",
 ]
 Floats = NDArray[np.float64]
 

@@ -1,0 +1,1 @@
+"""Calibration of judges: a random sample of their verdicts, people's labels, measured errors."""

@@ -1,0 +1,83 @@
+"""Records a calibration: the labels of a sample, and what they say of the judges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from failproof_es.core.run import Run
+from failproof_es.engine.calibration.calibrations import newest_sample
+from failproof_es.engine.calibration.judged_run import JudgedRun, read_judged_run
+from failproof_es.engine.calibration.label_sample import Labels, read_labels
+from failproof_es.engine.calibration.measuring import measure_errors, reliability
+from failproof_es.engine.operations import record_operations
+from failproof_es.events import CalibratedJudge, JudgeCalibrated, LabelsDrawn
+from failproof_es.problems import InvalidInput
+from failproof_es.store.reading.reader import Connection, max_position
+from failproof_es.store.store import Store
+from failproof_es.support.plurals import plural
+
+
+def calibrate_run(
+    store: Store, connection: Connection, run: Run, *, incomplete: bool
+) -> dict[str, Any]:
+    """Record the calibration of the run's judges by its last sample; return the judged gates.
+
+    Raises `InvalidInput` without a sample, without a label, and unless `incomplete`, while a part
+    of the sample has no review.
+    """
+    run_id, number = run.started.originator_id, run.started.run_number
+    sample = newest_sample(connection, run_id)
+    if sample is None:
+        raise InvalidInput.because(
+            "no-sample",
+            f"no sample of run {number} was drawn",
+            remedy=f"`failproof-es calibrate {number} --labels 100`",
+        )
+    position = max_position(connection)
+    labels = read_labels(connection, sample, position)
+    _require_labels(number, sample, labels, incomplete=incomplete)
+    judged = read_judged_run(connection, run, sample.position)
+    fields = calibration_fields(judged, sample, labels, position)
+    record_operations(store, run_id, [(JudgeCalibrated, fields)])
+    gates: dict[str, Any] = fields["gates"]
+    return gates
+
+
+def _require_labels(number: int, sample: LabelsDrawn, labels: Labels, *, incomplete: bool) -> None:
+    review = f"`failproof-es review {number} --only sample`"
+    waiting = len(sample.evaluations) - len(labels.passed) - len(labels.undecided)
+    if not labels.passed:
+        message = f"no evaluation of {sample.sample} has a blind and clear review"
+        raise InvalidInput.because("labels-missing", message, remedy=review)
+    if waiting and not incomplete:
+        message = f"{plural(waiting, 'evaluation')} of {sample.sample} have no blind review"
+        remedy = f"{review}; --incomplete leaves them out"
+        raise InvalidInput.because("labels-missing", message, remedy=remedy)
+
+
+def calibration_fields(
+    judged: JudgedRun, sample: LabelsDrawn, labels: Labels, position: int
+) -> dict[str, Any]:
+    """The fields of a `JudgeCalibrated` event, by these labels as of `position`. Reads nothing."""
+    return {
+        "sample": sample.sample,
+        "position": position,
+        "judges": tuple(
+            CalibratedJudge(
+                key=judge.key, provider=judge.provider, model=judge.model, version=judge.version,
+                answered=judged.answered.get(judge.key, ()),
+            )
+            for judge in judged.started.judges
+        ),
+        "judges_sha256": judged.judges_sha256,
+        "prompts_sha256": judged.prompts_sha256,
+        "rubric_sha256": judged.rubric_sha256,
+        "policy": sample.policy,
+        "labels": len(labels.passed),
+        "undecided": len(labels.undecided),
+        "unlabelled": len(sample.evaluations) - len(labels.passed) - len(labels.undecided),
+        "labelled_by": labels.by_reviewer,
+        "reliability": reliability(labels),
+        "errors": measure_errors(judged, labels),
+        "gates": {},
+    }  # fmt: skip
