@@ -193,7 +193,8 @@ def _describe_inconclusive(what: str, distance: float, reach: float, cases: int)
 
 def judges_results(gates: Iterable[str]) -> bool:
     """Whether one of the gates of these names is on pass rates, severities or regressions."""
-    return any(not name.startswith(Gates.on(GateSubject.REST)) for name in gates)
+    others = (*Gates.on(GateSubject.REST), *Gates.on(GateSubject.JUDGES))
+    return any(not name.startswith(others) for name in gates)
 
 
 def limits_at_the_end(limits: Gates) -> Gates:

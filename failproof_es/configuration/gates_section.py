@@ -43,6 +43,8 @@ class GateSubject(Enum):
     """Scores: of this run, which with `by: people` people decide, or compared with another run."""
     REST = auto()
     """Missing scores, or a cost: no wrong answer misses it."""
+    JUDGES = auto()
+    """How good the judges are, by a calibration (`failproof-es calibrate`)."""
 
 
 class Gates(Section):
@@ -86,6 +88,20 @@ class Gates(Section):
     that a model lost more than `regression_margin` since."""
     regression_margin: Share = 0.05
     """The loss of mean accuracy that `no_regression_against` tolerates."""
+    min_judge_agreement: Annotated[
+        float | None, GateSubject.JUDGES, Field(ge=-1.0, le=1.0, allow_inf_nan=False)
+    ] = None
+    """The least agreement of the judges with people's labels, as Cohen's kappa, by a calibration
+    that holds for this run; not met without one. `judge: lower` takes the lower end of its 95 %
+    interval."""
+    min_corrected_accuracy: Annotated[Share | None, GateSubject.JUDGES] = None
+    """For each model: the least share of passed evaluations among those that judges scored,
+    corrected for the errors of the judges; not met without a calibration that holds for this run.
+    `judge: lower` takes the lower end of its interval."""
+    max_judge_age: Annotated[
+        float | None, GateSubject.JUDGES, Field(gt=0.0, allow_inf_nan=False)
+    ] = None
+    """The greatest age in days of the calibration of the judges; 90 unless given."""
 
     @model_validator(mode="after")
     def _check_declared(self) -> Self:
@@ -138,6 +154,11 @@ class Gates(Section):
         """Whether a gate judges the lower end of an interval."""
         accuracies = (self.min_accuracy, self.min_accuracy_by_suite)
         return self.judge == "lower" and accuracies != (None, None)
+
+    @property
+    def on_judges(self) -> bool:
+        """Whether a gate needs a calibration of the judges."""
+        return any(getattr(self, name) is not None for name in self.on(GateSubject.JUDGES))
 
     def declared(self) -> dict[str, Any]:
         """The limits, as shares, of the gates that dialects declare, by name."""

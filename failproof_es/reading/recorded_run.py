@@ -25,9 +25,9 @@ from failproof_es.engine.history import (
     stored_case,
 )
 from failproof_es.engine.related_runs.asked_again import chosen_by_result
-from failproof_es.engine.reviews.closings import closings_of
+from failproof_es.engine.reviews.closings import calibrations_of, closings_of
 from failproof_es.engine.reviews.people import read_reviews, status_of_reviews
-from failproof_es.events import ReviewClosed, RunStarted
+from failproof_es.events import JudgeCalibrated, ReviewClosed, RunStarted
 from failproof_es.reading.at_head import catch_up_problem
 from failproof_es.reading.jury import Jury
 from failproof_es.reading.log import LogReader, SummaryCounter
@@ -122,6 +122,15 @@ class RecordedRun:
             default=None,
         )
 
+    @cached_property
+    def calibrated(self) -> JudgeCalibrated | None:
+        """The last calibration of the run's judges by labels of its own evaluations."""
+        return max(
+            calibrations_of(self.connection, self.run_id, up_to=self.up_to),
+            key=lambda event: event.originator_version,
+            default=None,
+        )
+
     @property
     def awaits_closing(self) -> bool:
         """Whether people decide the run's gates on rates, and nobody closed its reviews yet."""
@@ -130,11 +139,13 @@ class RecordedRun:
 
     @property
     def gates(self) -> dict[str, Any]:
-        """The run's gates by name: those judged when it ended, and those judged by people.
-
-        If both have a name, people's is the one.
+        """The run's gates by name: those judged when it ended, those judged by people, and those
+        judged by a calibration of its judges. The last of one name counts.
         """
-        return {**(self.run.gates or {}), **(self.closing.gates if self.closing else {})}
+        later = [event.gates for event in (self.closing, self.calibrated) if event is not None]
+        return {
+            name: gate for gates in (self.run.gates or {}, *later) for name, gate in gates.items()
+        }
 
     @cached_property
     def summary(self) -> RunSummary:

@@ -21,6 +21,7 @@ from failproof_es.engine.calibration.judged_run import JudgedRun, read_judged_ru
 from failproof_es.engine.calibration.label_sample import draw as draw_sample
 from failproof_es.engine.calibration.label_sample import read_labels, record_sample
 from failproof_es.events import RunStarted
+from failproof_es.events.base import ENDED
 from failproof_es.gate_words import gate_line
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
@@ -72,6 +73,7 @@ def draw(run: str, labels: int, seed: int, policy: Path | None) -> None:
     text = POLICY if policy is None else _read_policy(policy)
     with session().open_store() as store, store.lend() as connection:
         recorded = _run_of(connection, run)
+        _require_ended(recorded)
         position = max_position(connection)
         judged = _judged(connection, recorded, position)
         strata, evaluations = draw_sample(judged.evaluations, labels, seed)
@@ -220,6 +222,16 @@ def _run_of(connection: Connection, run: str) -> RecordedRun:
             remedy=f"`failproof-es start {run}` first, or name a run",
         )
     return read_run(connection, str(run_id))
+
+
+def _require_ended(recorded: RecordedRun) -> None:
+    """Raise `InvalidInput` while the run can get more evaluations, which no sample would have."""
+    if recorded.run.status not in ENDED:
+        raise InvalidInput.because(
+            "run-not-completed",
+            f"run {recorded.started.run_number} is {recorded.run.status}",
+            remedy="draw from it when it has ended",
+        )
 
 
 def _judged(connection: Connection, recorded: RecordedRun, position: int) -> JudgedRun:

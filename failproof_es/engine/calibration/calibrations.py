@@ -115,7 +115,7 @@ def find_sample(connection: Connection, event: JudgeCalibrated) -> LabelsDrawn:
 
 
 def newest_sample(connection: Connection, run_id: UUID) -> LabelsDrawn | None:
-    """The last sample that was drawn from the run; `None` if there is none."""
+    """The last sample of the run; `None` if none was drawn."""
     return max(
         samples_of(connection, run_id), key=lambda event: event.originator_version, default=None
     )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.run import Run
 from failproof_es.engine.calibration.calibrations import newest_sample
+from failproof_es.engine.calibration.gates_on_judges import judge_calibrated
 from failproof_es.engine.calibration.judged_run import JudgedRun, read_judged_run
 from failproof_es.engine.calibration.label_sample import Labels, read_labels
-from failproof_es.engine.calibration.measuring import measure_errors, reliability
+from failproof_es.engine.calibration.measuring import corrected_rates, measure_errors, reliability
 from failproof_es.engine.operations import record_operations
 from failproof_es.events import CalibratedJudge, JudgeCalibrated, LabelsDrawn
 from failproof_es.problems import InvalidInput
@@ -59,6 +61,7 @@ def calibration_fields(
     judged: JudgedRun, sample: LabelsDrawn, labels: Labels, position: int
 ) -> dict[str, Any]:
     """The fields of a `JudgeCalibrated` event, by these labels as of `position`. Reads nothing."""
+    errors = measure_errors(judged, labels)
     return {
         "sample": sample.sample,
         "position": position,
@@ -78,6 +81,11 @@ def calibration_fields(
         "unlabelled": len(sample.evaluations) - len(labels.passed) - len(labels.undecided),
         "labelled_by": labels.by_reviewer,
         "reliability": reliability(labels),
-        "errors": measure_errors(judged, labels),
-        "gates": {},
+        "errors": errors,
+        "gates": dict(
+            judge_calibrated(
+                recorded_configuration(judged.started).gates, errors,
+                corrected_rates(judged, labels.passed), age_days=0.0,
+            )
+        ),
     }  # fmt: skip

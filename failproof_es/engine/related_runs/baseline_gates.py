@@ -32,6 +32,8 @@ def require_extras(limits: Gates) -> None:
         require("report", "the gate `min_accuracy` with `judge: lower`")  # its statistics
     if limits.no_regression_against is not None:
         require("report", "the gate `no_regression_against`")
+    if limits.on_judges:
+        require("report", "a gate on judges")
 
 
 def require_baseline(connection: Connection, limits: Gates, run_id: UUID) -> None:

@@ -1,13 +1,16 @@
-"""Closings of the reviews of a run: its gates on rates, judged by the verdicts of people."""
+"""Events that judge gates of a run after its end: closed reviews, and calibrations of judges."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 from uuid import UUID
 
 from failproof_es.core.case import operations_id
-from failproof_es.events import ReviewClosed
+from failproof_es.events import JudgeCalibrated, OperationEvent, ReviewClosed
 from failproof_es.store.reading.reader import Connection, find
+
+E = TypeVar("E", bound=OperationEvent)
 
 
 def closings_of(
@@ -17,8 +20,22 @@ def closings_of(
 
     Closing judges the run's gates by people's verdicts. With `up_to=None` to the end of the log.
     """
-    topics = [ReviewClosed.__name__]
+    return _operations_of(connection, run_id, ReviewClosed, up_to)
+
+
+def calibrations_of(
+    connection: Connection, run_id: UUID, *, up_to: int | None = None
+) -> Iterator[JudgeCalibrated]:
+    """Every calibration of the run's judges up to a position (`None`: all), first to last."""
+    return _operations_of(connection, run_id, JudgeCalibrated, up_to)
+
+
+def _operations_of(
+    connection: Connection, run_id: UUID, kind: type[E], up_to: int | None
+) -> Iterator[E]:
+    """The operations of this type on the run up to a position, first to last."""
+    topics = [kind.__name__]
     for row in find(connection, stream_id=operations_id(run_id), topics=topics, up_to=up_to):
         event = row.event()
-        if isinstance(event, ReviewClosed):
+        if isinstance(event, kind):
             yield event
