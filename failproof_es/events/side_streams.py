@@ -336,9 +336,9 @@ class JudgeErrors(Record):
     """The errors of the judges together (`judges`) or of one judge on one kind of verdict.
 
     `what` is `verdict`, for whole evaluations, or a kind of items, such as `must_do`. A true
-    positive is a verdict or an item that people and the judge passed. `verdicts` counts those of
-    the judge, `labels` those that have a label as well. `kappa` is Cohen's. A figure that the
-    labels do not determine is `None`.
+    positive is an evaluation that people and the judge passed, or an item that happened by both.
+    `verdicts` counts the verdicts of the judge, `labels` those that have a label as well. `kappa`
+    is Cohen's. A figure that the labels do not determine is `None`.
     """
 
     by: str

@@ -206,7 +206,7 @@ def _read_policy(path: Path) -> str:
 def _run_of(connection: Connection, run: str) -> RecordedRun:
     """The run that `run` names, or the last one of the configuration file of this path."""
     path = Path(run)
-    if not path.is_file():
+    if not path.is_file() and path.suffix not in (".yaml", ".yml"):
         return read_run(connection, run)
     digest = load_configuration(path).digest()
     run_id: UUID | None = None

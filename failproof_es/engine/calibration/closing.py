@@ -84,8 +84,9 @@ def calibration_fields(
         "errors": errors,
         "gates": dict(
             judge_calibrated(
-                recorded_configuration(judged.started).gates, errors,
-                corrected_rates(judged, labels.passed), age_days=0.0,
+                recorded_configuration(judged.started).gates,
+                [model.key for model in judged.started.models],
+                errors, corrected_rates(judged, labels.passed), age_days=0.0,
             )
         ),
     }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from failproof_es.configuration.gates_section import Gates, GateSubject
 from failproof_es.core.run import Run
@@ -24,27 +24,36 @@ def read_gates_on_judges(connection: Connection, limits: Gates, run: Run) -> dic
         return {}
     fresh_days = limits.max_judge_age or FRESH_DAYS
     quality = read_judge_quality(connection, run, fresh_days=fresh_days)
-    return judge_gates_on_judges(limits, quality, run.started.run_number)
+    models = [model.key for model in run.started.models]
+    return judge_gates_on_judges(limits, models, quality, run.started.run_number)
 
 
 def judge_gates_on_judges(
-    limits: Gates, quality: JudgeQuality | None, run_number: int
+    limits: Gates, models: Sequence[str], quality: JudgeQuality | None, run_number: int
 ) -> dict[str, Gate]:
     """The gates of `limits` on judges, by name. `quality` is `None` if no judge scored anything.
 
-    Without a calibration that holds for the run, none is met. Pure.
+    `models` are those of the run. Without a calibration that holds for it, none is met. Pure.
     """
     why = _why_refused(quality, run_number)
     if quality is None or quality.calibration is None or why is not None:
         return {
-            name: {"limit": limit, "measured": None, "of": None, "met": False, "why": why}
+            full: {"limit": limit, "measured": None, "of": None, "met": False, "why": why} | model
             for name in Gates.on(GateSubject.JUDGES)
             if (limit := getattr(limits, name)) is not None
+            for full, model in _names(name, models)
         }
-    calibration = quality.calibration
-    return dict(
-        judge_calibrated(limits, calibration.event.errors, quality.rates, calibration.age_days)
-    )
+    errors, age_days = quality.calibration.event.errors, quality.calibration.age_days
+    return dict(judge_calibrated(limits, models, errors, quality.rates, age_days))
+
+
+def _names(gate: str, models: Sequence[str]) -> Iterator[tuple[str, Gate]]:
+    """The names under which a gate is judged, each with its field `model` if it judges one."""
+    if gate != "min_corrected_accuracy":
+        yield gate, {}
+        return
+    for model in models:
+        yield (f"{gate}.{model}" if len(models) > 1 else gate), {"model": model}
 
 
 def _why_refused(quality: JudgeQuality | None, run_number: int) -> str | None:
@@ -63,24 +72,27 @@ def _why_refused(quality: JudgeQuality | None, run_number: int) -> str | None:
 
 def judge_calibrated(
     limits: Gates,
+    models: Sequence[str],
     errors: Sequence[JudgeErrors],
     rates: Sequence[CorrectedRate],
     age_days: float,
 ) -> NamedGates:
     """The gates of `limits` on judges, each with its name, by a calibration that holds. Pure.
 
-    `errors` are those of the calibration, that of whole evaluations first; `rates` the run's.
+    `models` are those of the run. `errors` are those of the calibration, that of whole evaluations
+    first; `rates` the run's.
     """
     is_lower = limits.judge == "lower"
     if (least := limits.min_judge_agreement) is not None:
         whole = errors[0]
         yield "min_judge_agreement", _least(least, _kappa(whole), whole.labels, is_lower=is_lower)
     if (least := limits.min_corrected_accuracy) is not None:
-        for rate in rates:
-            name = "min_corrected_accuracy"
-            gate = _least(least, _of(rate.corrected), rate.judged.total, is_lower=is_lower)
-            full = f"{name}.{rate.model}" if len(rates) > 1 else name
-            yield full, gate | {"model": rate.model}
+        rates_of_models = {rate.model: rate for rate in rates}
+        for name, model in _names("min_corrected_accuracy", models):
+            rate = rates_of_models.get(model["model"])
+            figure = None if rate is None else _of(rate.corrected)
+            of = 0 if rate is None else rate.judged.total
+            yield name, _least(least, figure, of, is_lower=is_lower) | model
     if (most := limits.max_judge_age) is not None:
         age = round(age_days, 2)
         yield "max_judge_age", {"limit": most, "measured": age, "of": None, "met": age <= most}

@@ -15,6 +15,7 @@ from failproof_es.engine.calibration.calibrations import (
     read_labelled_run,
 )
 from failproof_es.engine.calibration.judged_run import JudgedRun, read_judged_run
+from failproof_es.engine.calibration.label_sample import samples_of
 from failproof_es.engine.calibration.measuring import (
     ERROR_RATES,
     CorrectedDifference,
@@ -24,6 +25,7 @@ from failproof_es.engine.calibration.measuring import (
     verdict_sample,
 )
 from failproof_es.engine.history import Connection
+from failproof_es.events import JudgeCalibrated
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +67,24 @@ def read_judge_quality(
     labelled = None
     if calibration is not None and (calibration.is_own or not calibration.stale):
         labelled = read_labelled_run(connection, calibration.event)
-    return judge_quality(judged, calibration, labelled)
+    drawn = 0 if calibration is None else _count_samples(connection, calibration.event)
+    return judge_quality(judged, calibration, labelled, drawn)
+
+
+def _count_samples(connection: Connection, event: JudgeCalibrated) -> int:
+    """The number of samples that were drawn from the labelled run up to the calibration."""
+    return sum(1 for _ in samples_of(connection, event.about, event.position))
 
 
 def judge_quality(
-    judged: JudgedRun, calibration: Calibration | None, labelled: LabelledRun | None
+    judged: JudgedRun,
+    calibration: Calibration | None,
+    labelled: LabelledRun | None,
+    drawn: int = 1,
 ) -> JudgeQuality:
     """The quality of the judges of a run. `labelled` has the labels of a calibration that holds;
-    `None` without one, or if its run is archived. Reads nothing."""
+    `None` without one, or if its run is archived. `drawn` is the number of samples that were drawn
+    from that run. Reads nothing."""
     differences: tuple[CorrectedDifference, ...] = ()
     if labelled is None or calibration is None:
         rates = corrected_rates(judged, {})
@@ -83,6 +95,9 @@ def judge_quality(
         elsewhere = verdict_sample(labelled.run.evaluations, labelled.labels.passed)
         rates = corrected_rates(judged, {}, elsewhere)
     remarks = tuple(_remarks(calibration, labelled, rates, differences))
+    if calibration is not None and drawn > 1:
+        number = calibration.run_number
+        remarks += (f"{drawn} samples were drawn from run {number}: the last one counts.",)
     return JudgeQuality(calibration, rates, differences, remarks)
 
 

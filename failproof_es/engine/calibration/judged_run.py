@@ -15,7 +15,13 @@ from failproof_es.core.experiment import canonical, conditions, graded_digest, s
 from failproof_es.core.run import Run
 from failproof_es.dialects.kit.judging import checklist, decide
 from failproof_es.engine.history import Connection, RecordedEvaluation, recorded_evaluations
-from failproof_es.engine.reviews.comparison import JUDGES, decided_items, gave_items, vote_word
+from failproof_es.engine.reviews.comparison import (
+    JUDGES,
+    ItemOutcome,
+    decided_items,
+    gave_items,
+    item_outcome,
+)
 from failproof_es.events import Judged, ResponseReceived, RunStarted, Scored
 
 _TEMPLATE = "judge_template"
@@ -30,9 +36,9 @@ class JudgedEvaluation(NamedTuple):
     family: tuple[str, str]
     """The cluster of its case."""
     passed: bool
-    items: Mapping[str, Mapping[str, str | None]]
-    """`met` or `not_met` by item key and by rater: `judges` together, or a judge's key. `None` for
-    a judge without a vote. Empty for a case without a checklist."""
+    items: Mapping[str, Mapping[str, ItemOutcome]]
+    """The votes by item key and by rater: `judges` together, or a judge's key. Empty for a case
+    without a checklist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +109,22 @@ def read_judged_run(connection: Connection, run: Run, up_to: int | None = None) 
     )
 
 
-def _item_votes(case: Case, state: Evaluation) -> dict[str, dict[str, str | None]]:
+def _item_votes(case: Case, state: Evaluation) -> dict[str, dict[str, ItemOutcome]]:
     items = checklist(case.expectation)
     if not items or not gave_items(state):
         return {}
-    decided = decided_items(items, state)
+    together = decided_items(items, state)
     return {
-        decision.item.key: {
-            JUDGES: decided.get(decision.item.key),
-            **{judge: vote_word(vote) for judge, vote in decision.votes.items()},
+        item.key: {
+            **({JUDGES: together[item.key]} if item.key in together else {}),
+            **{
+                judge: item_outcome(item, passes)
+                for judge, passes in votes.items()
+                if passes is not None
+            },
         }
         for decision in decide(items, Judgement("majority", state.verdicts))
+        for item, votes in ((decision.item, decision.votes),)
     }
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 from uuid import UUID
 
 from failproof_es.engine.calibration.judged_run import JudgedEvaluation, JudgedRun
 from failproof_es.engine.calibration.label_sample import Labels
-from failproof_es.engine.reviews.comparison import JUDGES, VERDICT, item_votes
+from failproof_es.engine.reviews.comparison import JUDGES, VERDICT, ItemOutcome, item_votes
 from failproof_es.events import JudgeErrors, Measured, Reviewed
 from failproof_es.support.statistics import (
     Estimate,
@@ -26,6 +28,7 @@ from failproof_es.support.statistics import (
     true_positive_rate,
 )
 
+_HAPPENED: ItemOutcome = "happened"
 LABELS = "labels"
 """A rate was corrected by labels of the model's own evaluations."""
 ERROR_RATES = "error rates"
@@ -151,37 +154,44 @@ def by_model(evaluations: Iterable[JudgedEvaluation]) -> dict[str, list[JudgedEv
 
 
 def measure_errors(run: JudgedRun, labels: Labels) -> tuple[JudgeErrors, ...]:
-    """The errors of the judges together on whole evaluations, then on each kind of items, and those
-    of each judge on each kind of items."""
+    """The errors of the judges together on whole evaluations, then on each kind of items that has
+    labels, and those of each of several judges on each such kind."""
     whole = verdict_sample(run.evaluations, labels.passed)
     return (_errors(JUDGES, VERDICT, whole), *_item_errors(run.evaluations, labels))
 
 
+class _ItemVote(NamedTuple):
+    """A vote on an item (whether it happened), its label, its cluster and its sampled stratum."""
+
+    happened: bool
+    label: bool | None
+    family: tuple[str, str]
+    passed: bool
+
+
 def _item_errors(evaluations: Sequence[JudgedEvaluation], labels: Labels) -> Iterator[JudgeErrors]:
-    votes: dict[tuple[str, str], list[tuple[bool, bool | None, Hashable, bool]]] = {}
+    votes: defaultdict[tuple[str, str], list[_ItemVote]] = defaultdict(list)
     for evaluation in evaluations:
         people = joint_votes(labels.reviews.get(evaluation.evaluation_id, ()))
         for item, by_rater in evaluation.items.items():
-            label = people.get(item)
+            label = people[item] == _HAPPENED if item in people else None
+            kind, _, _ = item.partition(".")
             for rater, vote in by_rater.items():
-                if vote is not None:
-                    votes.setdefault((rater, item.partition(".")[0]), []).append(
-                        (vote == "met", None if label is None else label == "met",
-                         evaluation.family, evaluation.passed)
-                    )  # fmt: skip
-    alone = len({rater for rater, _ in votes} - {JUDGES}) == 1
-    for (rater, kind), rows in votes.items():
-        if rater == JUDGES or not alone:
-            verdicts, people_say, clusters, passed = zip(*rows, strict=True)
-            yield _errors(rater, kind, JudgedSample.of(verdicts, people_say, clusters, passed))
+                own = _ItemVote(vote == _HAPPENED, label, evaluation.family, evaluation.passed)
+                votes[rater, kind].append(own)
+    judges = {rater for rater, _ in votes} - {JUDGES}
+    for (rater, kind), own_votes in votes.items():
+        sample = JudgedSample.of(*zip(*own_votes, strict=True))
+        if sample.labelled and (rater == JUDGES or len(judges) > 1):
+            yield _errors(rater, kind, sample)
 
 
-def joint_votes(reviews: Sequence[Reviewed]) -> dict[str, str]:
-    """`met` or `not_met` by item key, of the items on which all these reviews agree."""
-    votes: dict[str, set[str]] = {}
+def joint_votes(reviews: Sequence[Reviewed]) -> dict[str, ItemOutcome]:
+    """The votes by item key, of the items on which all these reviews agree."""
+    votes: defaultdict[str, set[ItemOutcome]] = defaultdict(set)
     for review in reviews:
         for item, vote in item_votes(review).items():
-            votes.setdefault(item, set()).add(vote)
+            votes[item].add(vote)
     return {item: own.pop() for item, own in votes.items() if len(own) == 1}
 
 

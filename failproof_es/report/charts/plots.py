@@ -29,7 +29,7 @@ from failproof_es.report.charts.frame import (
     side_text,
 )
 from failproof_es.report.charts.svg import RAMP, SERIES, colour
-from failproof_es.support.percentages import percent_range
+from failproof_es.support.percentages import percent, percent_range
 
 PAIR_LENGTH = 56
 CURVE_POINTS = 400
@@ -45,14 +45,17 @@ _SIGNED_POINTS = "datum.value == 0 ? '0' : format(100 * datum.value, '+.0f')"
 
 @dataclass(frozen=True, slots=True)
 class PlottedRate:
-    """The pass rate (0 to 1) of one series in the row `name`, with its interval and its counts."""
+    """The pass rate (0 to 1) of one series in the row `name`, with its interval and its counts.
+
+    `passed` is `None` for a rate that is not a share of counted passes.
+    """
 
     name: str
     series: str
     rate: float
     low: float
     high: float
-    passed: int
+    passed: int | None
     total: int
 
 
@@ -97,6 +100,10 @@ class PlottedDifference:
     label: str
 
 
+def _describe_rate(row: PlottedRate) -> str:
+    return percent(row.rate) if row.passed is None else f"{row.passed} of {row.total}"
+
+
 def interval_dots(intervals: Sequence[PlottedRate], *, label: str, axis: str) -> Markup:
     """Rates as dots with intervals, one row for each name in the order given.
 
@@ -112,8 +119,8 @@ def interval_dots(intervals: Sequence[PlottedRate], *, label: str, axis: str) ->
             "rate": row.rate,
             "low": row.low,
             "high": row.high,
-            "count": f"{row.passed:,}/{row.total:,}",
-            "says": f"{names[row.name]}, {series[row.series]}: {row.passed} of {row.total}, "
+            "count": "" if row.passed is None else f"{row.passed:,}/{row.total:,}",
+            "says": f"{names[row.name]}, {series[row.series]}: {_describe_rate(row)}, "
             f"interval {percent_range((row.low, row.high))}",
         }
         for row in intervals

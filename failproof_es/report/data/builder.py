@@ -31,6 +31,7 @@ from failproof_es.report.data.content import (
     Skipped,
 )
 from failproof_es.report.data.judge_agreement import agreements
+from failproof_es.report.data.judge_calibration import judge_calibrations
 from failproof_es.report.data.observations import Observation, observations
 from failproof_es.report.data.pooling import pool
 from failproof_es.store.reading.reader import find
@@ -79,10 +80,13 @@ def build_report(
     compared, differences = pairings(series, incomparable), comparisons(series, incomparable)
     progress("comparing judges and people", 0, 0)
     agreement, disagreements = agreements(connection, runs)
+    calibrated = tuple(judge_calibrations(connection, runs))
     report = Report(
         made_at=datetime.now(UTC),
         title=", ".join(f"run {run.started.run_number} {run.started.name}" for run in runs),
-        verdict=verdict(provenances, gates, series, compared, differences, pool_sentence),
+        verdict=verdict(
+            provenances, gates, series, compared, differences, pool_sentence, calibrated
+        ),
         gates=gates,
         comparisons=differences,
         pairings=compared,
@@ -104,6 +108,7 @@ def build_report(
         ),
         agreement=agreement,
         disagreements=disagreements,
+        calibrations=calibrated,
         costs=tuple(cost for recorded_run in recorded for cost in costs_of(recorded_run.summary)),
         latencies=tuple(starmap(analysis.latencies, series.items())),
         limitations=(),

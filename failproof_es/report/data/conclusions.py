@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 
 from failproof_es.catalogue.run import RunDocument
 from failproof_es.catalogue.wording import describe_bounds, judge_named, points
@@ -25,12 +25,14 @@ from failproof_es.report.data.comparison import BY_GROUP
 from failproof_es.report.data.content import (
     Comparison,
     GateRow,
+    JudgeCalibration,
     Provenance,
     Report,
     SeriesPairing,
     Tone,
     Verdict,
 )
+from failproof_es.report.data.judge_sentences import corrected_rates, unmeasured_judges
 from failproof_es.report.data.observations import UNFINISHED, Observation
 from failproof_es.report.data.result_sentence import result_sentences
 from failproof_es.support.percentages import percent
@@ -60,13 +62,15 @@ def verdict(
     compared: Sequence[SeriesPairing] = (),
     comparisons: Sequence[Comparison] = (),
     pooled: str | None = None,
+    calibrated: Sequence[JudgeCalibration] = (),
 ) -> Verdict:
     """The verdict in a few sentences, and remarks on how far it holds. The worst sets the tone.
 
     Missed gates and failed runs come first, then the result with its most severe failures, then
     gates that are met, which are good only if one is on results. The remarks are the names of
-    several missed gates, doubts, and results by people. A damaged record is the whole verdict.
-    `series` maps the name of each series to its observations; `pooled` is `Report.pooled`.
+    several missed gates, doubts, results by people, and rates corrected for errors of judges. A
+    damaged record is the whole verdict. `series` maps the name of each series to its observations;
+    `pooled` is `Report.pooled`, `calibrated` has the runs with judges.
     """
     runs = [provenance.run for provenance in provenances]
     if broken := _name_runs(
@@ -84,6 +88,7 @@ def verdict(
         *_runs_chosen_by_result(runs),
         *_unscored(series),
         *_fixed_outcomes(series),
+        *chain.from_iterable(map(corrected_rates, calibrated)),
         *(("plain", sentence) for sentence in islice(_unlike_series(compared), 1)),
     ]
     if pooled is not None:
@@ -313,6 +318,7 @@ def _limitations(report: Report, series: Mapping[str, Sequence[Observation]]) ->
     reviewed = any(agreement.one == JUDGES for agreement in report.agreement)
     if any(run.judges for run in runs) and not reviewed:
         yield "Models judged, and no person has reviewed what they said."
+    yield from unmeasured_judges(report.calibrations)
     for provenance in report.asked:
         if provenance.skipped:
             defects = plural(len(provenance.skipped), "defect")

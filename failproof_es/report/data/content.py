@@ -13,7 +13,9 @@ from uuid import UUID
 
 from failproof_es.catalogue.run import RunDocument
 from failproof_es.core.pairing import Unpaired
+from failproof_es.engine.calibration.measuring import CorrectedDifference, CorrectedRate
 from failproof_es.engine.reviews.disputed_items import DisputedItem
+from failproof_es.events import JudgeErrors
 from failproof_es.reading.given_reviews import GivenReview
 from failproof_es.support.document import Document
 from failproof_es.support.statistics import OpenInterval, Paired, Rate
@@ -237,6 +239,27 @@ class RaterDisagreement(DisputedItem):
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeCalibration:
+    """How good the judges of one run are, on whose labels, how old those are, and what follows."""
+
+    run_number: int
+    labelled_run: int | None
+    """The run whose evaluations people labelled; `None` if the judges were never calibrated."""
+    made_at: datetime | None
+    age_days: float | None
+    labels: int
+    labelled_by: tuple[str, ...]
+    reliability: float | None
+    """Krippendorff's alpha of the labels of several people."""
+    stale: tuple[str, ...]
+    """Reasons why the calibration does not hold for the run; empty if it does."""
+    errors: tuple[JudgeErrors, ...]
+    rates: tuple[CorrectedRate, ...]
+    differences: tuple[CorrectedDifference, ...]
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Cost:
     """The cost of a model or a judge; `None` where a price or a token count is unknown."""
 
@@ -346,6 +369,7 @@ class Report:
     agreement: tuple[JudgeAgreement, ...]
     disagreements: tuple[RaterDisagreement, ...]
     """At most 100 of each two raters."""
+    calibrations: tuple[JudgeCalibration, ...]
     costs: tuple[Cost, ...]
     latencies: tuple[Distribution, ...]
     limitations: tuple[str, ...]

@@ -20,6 +20,7 @@ from failproof_es.report.page.blocks import (
     Table,
     TableColumn,
 )
+from failproof_es.report.page.calibration import calibrated_judges
 from failproof_es.report.page.comparison import comparison
 from failproof_es.report.page.cost import cost_and_latency, summarize_cost
 from failproof_es.report.page.counts import missing_scores
@@ -51,7 +52,11 @@ def build_page(report: Report, failures: Iterable[FailureWithTranscript]) -> Rep
         ReportSection("failures", "Failures", failure_sections(report, failures)),
         ReportSection("rates", "Rates", rates(report)),
         ReportSection("missing", "Missing scores and errors", missing_scores(report)),
-        ReportSection("judges", "Judges and people", chain(judges(report), people(report))),
+        ReportSection(
+            "judges",
+            "Judges and people",
+            _judges_and_people(report),
+        ),
         ReportSection("cost", "Cost and latency", cost_and_latency(report), summarize_cost(report)),
         ReportSection("limitations", "Limitations", _limitations(report)),
         ReportSection("asked", "What was asked", what_was_asked(report), summarize_asked(report)),
@@ -87,6 +92,10 @@ def _describe_run(provenance: Provenance) -> str:
     """A run's number and its remarks."""
     remarks = "; ".join(provenance.run.remarks)
     return f"run {provenance.run.run_number}" + (f" ({remarks})" if remarks else "")
+
+
+def _judges_and_people(report: Report) -> Iterator[Block]:
+    return chain(judges(report), calibrated_judges(report), people(report))
 
 
 def _gates(report: Report) -> Iterator[Block]:

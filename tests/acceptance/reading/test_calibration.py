@@ -117,6 +117,14 @@ def test_a_corrected_rate_holds_the_truth_that_the_judged_one_misses(
     assert whole["true_positive_rate"]["low"] <= 1.0 <= whole["true_positive_rate"]["high"]
     assert whole["false_positive_rate"]["low"] <= 0.5 <= whole["false_positive_rate"]["high"]
 
+    report = tmp_path / "report.html"
+    written = invoke(store.url, "report", "latest", "--output", str(report), cwd=tmp_path)
+    assert written.exit_code == 0, written.stderr
+    page = report.read_text()
+    assert "Passed by the judges, and corrected" in page and "Errors of the judges" in page
+    assert f"talker passes {percent(rate['corrected'])}" in page
+    assert "Nobody has measured" not in page
+
     printed = calibrate(store, tmp_path, "show", "latest")
     assert printed.exit_code == 0 and percent(0.8) in printed.stdout
 
