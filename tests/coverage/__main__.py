@@ -12,8 +12,9 @@ from collections import defaultdict
 from multiprocessing import Pool
 from pathlib import Path
 
-from tests.coverage.settings import Setting, grid
-from tests.coverage.table import BEGIN, END, HIGHEST, LOWEST, Covered, table_of
+from tests.coverage.setting import Setting
+from tests.coverage.settings import grid
+from tests.coverage.table import BEGIN, END, HIGHEST, LOWEST, Covered, merged, table_of
 
 PAGE = Path("docs/reference/coverage.md")
 
@@ -24,7 +25,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--draws", type=int, default=2_000, help="samples of each setting")
     parser.add_argument("--seed", type=int, default=1, help="of the random samples")
     parser.add_argument("--processes", type=int, default=2, help="processes that draw")
-    parser.add_argument("--only", default="", help="numbers whose name holds this; writes no page")
+    parser.add_argument("--only", default="", help="numbers whose name holds this; other rows stay")
     parser.add_argument("--page", type=Path, default=PAGE, help="the page that holds the table")
     asked = parser.parse_args(arguments)
     places = [at for at, each in enumerate(grid()) if asked.only in each.what]
@@ -36,10 +37,9 @@ def main(arguments: list[str]) -> int:
             print(each.line())
     table = table_of(covered, asked.draws)
     print(table)
-    if not asked.only:
-        text = asked.page.read_text()
-        before, after = text.split(BEGIN)[0], text.split(END)[1]
-        asked.page.write_text(f"{before}{BEGIN}\n\n{table}\n{END}{after}")
+    before, _, rest = asked.page.read_text().partition(BEGIN)
+    old, _, after = rest.partition(END)
+    asked.page.write_text(f"{before}{BEGIN}\n\n{merged(old, table)}\n{END}{after}")
     return 0
 
 

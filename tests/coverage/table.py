@@ -44,7 +44,21 @@ _METHODS = {
 
 def method_of(what: str) -> str:
     """The method by which the product makes the interval of this number."""
+    if what.endswith((" labels", " labels each")):
+        return "Jeffreys' draws"
     return _METHODS.get(what, "order statistics")
+
+
+def merged(old: str, new: str) -> str:
+    """The table `new` with the rows of `old` on other numbers, in the order of `old`."""
+    drawn = {_what(row) for row in new.splitlines() if row.startswith("|")}
+    kept = [row for row in old.splitlines() if row.startswith("| ") and _what(row) not in drawn]
+    head, rows = new.splitlines()[:4], new.splitlines()[4:]
+    return "\n".join([*head, *kept, *rows]) + "\n"
+
+
+def _what(row: str) -> str:
+    return row.split("|")[1]
 
 
 def table_of(covered: Sequence[Covered], draws: int) -> str:
@@ -54,17 +68,18 @@ def table_of(covered: Sequence[Covered], draws: int) -> str:
         if each.printed:
             rows[each.what, each.clusters, each.size].append(each)
     lines = [
-        f"{draws:,} samples of each setting. Mean, lowest and highest are over the settings of a "
-        "row.",
+        "Mean, lowest and highest are over the settings of a row, `samples` of each.",
         "",
-        "| number | method | clusters | n | settings | mean | lowest | highest |",
-        "|---|---|---|---|---|---|---|---|",
+        "| number | method | clusters | n | settings | samples | mean | lowest | highest |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for (what, clusters, size), settings in rows.items():
         shares = [each.share for each in settings]
-        numbers = (fmean(shares), min(shares), max(shares))
+        numbers = [f"{number:.3f}" for number in (fmean(shares), min(shares), max(shares))]
         lines.append(
             f"| {what} | {method_of(what)} | {clusters} | {clusters * size} | "
-            f"{len(settings)} | " + " | ".join(f"{number:.3f}" for number in numbers) + " |"
+            f"{len(settings)} | {draws:,} | "
+            + " | ".join(f"{number:.3f}" for number in numbers)
+            + " |"
         )
     return "\n".join(lines) + "\n"

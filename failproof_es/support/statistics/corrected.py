@@ -26,7 +26,7 @@ from scipy.special import betaincinv, gammaincinv
 
 from failproof_es.support.statistics.interval import CONFIDENCE, Floats, Interval
 
-DRAWS = 4_096
+DRAWS = 2_048
 SEED = 20_261_130
 _PRIOR = 0.5
 """Jeffreys' prior of a share: half a success and half a failure."""

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.coverage.settings import Setting, grid
+from tests.coverage.setting import Setting
+from tests.coverage.settings import grid
 from tests.coverage.table import BEGIN, END, HIGHEST, LOWEST, method_of
 
 DRAWS = 120
