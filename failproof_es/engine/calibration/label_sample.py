@@ -73,12 +73,16 @@ def draw(
 
 
 def share_labels(sizes: Mapping[bool, int], labels: int) -> dict[bool, int]:
-    """The number of labels of each stratum, by its verdict; all of `sizes` if they are fewer."""
-    whole = sum(map(sqrt, sizes.values())) or 1.0
-    most = sizes[True]
-    passed = min(max(round(labels * sqrt(most) / whole), labels - sizes[False], 1 if most else 0),
-                 most)  # fmt: skip
-    return {True: passed, False: min(max(labels - passed, 0), sizes[False])}
+    """The number of labels of each stratum, by its verdict; all of `sizes` if they are fewer.
+
+    A stratum that is not empty gets a label, unless there is only one.
+    """
+    passed, failed = sizes[True], sizes[False]
+    share = sqrt(passed) / ((sqrt(passed) + sqrt(failed)) or 1.0)
+    least = max(labels - failed, min(passed, 1))
+    most = min(passed, labels - min(failed, labels - 1, 1))
+    drawn = min(max(round(labels * share), least), most)
+    return {True: drawn, False: min(labels - drawn, failed)}
 
 
 def _every_nth(
@@ -89,7 +93,7 @@ def _every_nth(
     shuffled.sort(key=lambda evaluation: evaluation.model_key)
     step, start = len(shuffled) / max(count, 1), chance.random()
     for number in range(count):
-        yield shuffled[int((number + start) * step)].evaluation_id
+        yield shuffled[min(int((number + start) * step), len(shuffled) - 1)].evaluation_id
 
 
 def record_sample(store: Store, run_id: UUID, fields: Mapping[str, Any]) -> str:
