@@ -114,6 +114,7 @@ _TABLE = {
         "judges": CommandEntry(
             "commands.judges:judges",
             "Probe how far the judges of a configuration can be swayed.",
+        ),
         "calibrate": CommandEntry(
             "commands.calibrate:calibrate",
             "Measure the judges of a run by people's labels: "
