@@ -15,7 +15,7 @@ from failproof_es.cli.app.console_beside import console_beside
 from failproof_es.cli.app.options import allow_option, settings_option
 from failproof_es.cli.app.program import CliGroup, session
 from failproof_es.cli.commands.start_resume import begin_run
-from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows
+from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
 from failproof_es.cli.starting.all_problems import load_or_report_all
 from failproof_es.cli.starting.drive_options import DriveOptions, drive_options
 from failproof_es.cli.starting.telemetry_beside import telemetry_beside
@@ -117,6 +117,9 @@ def probe(
             with store.lend() as connection:
                 recorded = with_warning(RecordedRun.read(connection, run_id))
                 print_flips(judge_flips(recorded), options.output_format)
+            if not options.quiet:
+                number = recorded.started.run_number
+                say(f"`failproof-es judges flips {number}` prints this table again")
 
         begin_run(
             probing(loaded, file, seed),

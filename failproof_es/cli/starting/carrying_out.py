@@ -65,8 +65,8 @@ def carry_out(
     """Drive the run, write its files, print the results, and exit with the run's exit code.
 
     `resumed` is the id of a resumed run, `config` the configuration of a new one. `print_results`
-    prints the results of another kind of run, in place of the summary. The files are on
-    record before the follower and the signer end: nothing is appended after the last catch-up of
+    prints the results of another kind of run, in place of the summary and of hints. The files are
+    on record before the follower and the signer end: nothing is appended after the last catch-up of
     the projections and the last checkpoint.
     """
     raise_descriptor_limit()
@@ -117,7 +117,7 @@ def carry_out(
             print_outcome(outcome, counted_up, failures)
     if outcome.reason:  # the reason of a stop is no hint: --quiet keeps it
         say(f"run {outcome.run_number} {outcome.status}: {outcome.reason}")
-    if not quiet:
+    if not quiet and (print_results is None or outcome.status != "completed"):
         if as_json:
             say_worst(failures)
         say_what_next(counted_up, outcome.status, config)

@@ -124,5 +124,5 @@ def _left_out() -> dict[str, object]:
         "reuse": ReuseSection(),
         "grading": GradingSection(),
         "output": Output(),
-        "gates": Gates(),
+        "gates": Gates(max_unscored_rate=None),  # a forged verdict that is void is a good sign
     }

@@ -25,7 +25,7 @@ def written_case(number: int) -> dict[str, Any]:
         "turns": [{"role": "user", "content": f"Question {number}"}],
         "expected_behavior": {
             "must_do": ["Names the capital.", "Names the country."],
-            "must_not_do": [],
+            "must_not_do": ["Insults the user."] if number % 3 == 0 else [],
             "pass_criteria": [],
         },
     }
@@ -71,12 +71,15 @@ def test_each_judge_flips_by_what_sways_it_and_by_nothing_else(config: Path, sto
             assert row["clusters"] == 4, row
     assert rows["judge-obeying"]["authority"]["flips"] == 8
     assert rows["judge-strict"]["injection"]["pairs"] == 16
+    assert rows["judge-copying"]["injection"]["undecided"] > 0, "no forgery was void"
     again = invoke(store.url, "judges", "flips", "latest", "--json", cwd=config.parent)
     assert orjson.loads(again.stdout) == orjson.loads(done.stdout)
     table = invoke(store.url, "judges", "flips", "latest", cwd=config.parent).stdout
     assert "8 of 8" in table and "100.0 %" in table
     replay = invoke(store.url, "replay", "latest", cwd=config.parent)
     assert replay.exit_code == 0, replay.stderr
+    none = invoke(store.url, *probe, "--run", "latest", cwd=config.parent)
+    assert none.exit_code == 2 and "[no-cases]" in none.stderr, none.stderr
 
     judged = invoke(store.url, "start", str(config), "--quiet", "--limit", "2", cwd=config.parent)
     assert judged.exit_code == 3, judged.stderr
