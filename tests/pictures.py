@@ -33,6 +33,7 @@ PICTURED: dict[str, tuple[str, int]] = {
     "cases": ("/cases?suite=refunds", 900),
     "case": ("CASE", 1300),
     "review": ("/review", 900),
+    "agreement": ("/runs/6/agreement?one=jane&other=omar&on=items", 1300),
     "archive": ("/runs/7/archive", 1300),
     "search": ("/search?q=refunds", 1000),
 }

@@ -86,6 +86,7 @@ def pages(base: str, connection: psycopg.Connection[Any]) -> Iterator[tuple[str,
             f"runs/{run}{of}"
             for of in ("", "/results", "/matrix", "/trend", "/charts", "/cost", "/archive")
         ]
+    paths.append(f"runs/{JUDGED}/agreement?one=judges&other=ann&on=verdicts")
     rows = connection.execute(
         "SELECT DISTINCT ON (run_id) originator_id FROM failproof.stored_events "
         "WHERE topic = 'RequestSent' ORDER BY run_id, notification_id"

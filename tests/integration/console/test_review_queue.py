@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,23 @@ from tests.console import console, settings_for
 from tests.integration.console.numbers.log import AskingLog
 from tests.integration.console.numbers.test_numbers_of_events import compare_review
 from tests.integration.console.test_pages import Text
+
+
+def require_disagreements(url: str) -> None:
+    """Each number of disagreements leads to so many rows, each with the votes of both."""
+    text = httpx.get(url + "/runs/1/agreement", timeout=60).text
+    numbers = re.findall(r'href="([^"]+)#votes"[^>]*>(\d+)</a>', text)
+    assert numbers and "disagree on" not in text
+    for href, number in numbers:
+        link = unescape(href)
+        shown = Text(httpx.get(url + link, timeout=60).text).text
+        assert "ann and bob disagree on" in shown and shown.count("bob :") == int(number)
+        page = httpx.get(url + link.replace("?", ".json?"), timeout=60).json()
+        assert len(page["disagreements"]) == int(number)
+        for item in page["disagreements"]:
+            first, second = item["votes"]
+            assert (first["by"], second["by"]) == ("ann", "bob")
+            assert first["verdict"] != second["verdict"]
 
 
 def test_the_queue_is_what_is_left_to_people(
@@ -59,6 +77,7 @@ def test_the_queue_is_what_is_left_to_people(
             httpx.get(url + "/review.json?run=1&state=all", timeout=60).json()["rows"]
             == (page["rows"])
         )
+        require_disagreements(url)
         results = Text(httpx.get(url + "/runs/1/results", timeout=60).text).text
         assert "failed by people answer awaiting_review ann: fail, S1" in results
         own = next(row for row in page["rows"] if row["state"] == "fail")["evaluation_id"]

@@ -72,6 +72,7 @@ EXPLAINED: dict[str, dict[str, str]] = {
         "rows[].pair.place": "the place in the order: its rows are compared",
     },
     "trend": STATISTICS | CLUSTERS,
+    "agreement": {"*": "as the report has it: tests/unit/engine/test_review_comparison.py"},
     "archive": {},
     "suites": {},
     "cases": {"looked_at": ABSENT_HERE + "tests/integration/console/test_bounds.py"},
