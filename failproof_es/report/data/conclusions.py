@@ -10,6 +10,7 @@ from itertools import chain, islice
 from failproof_es.catalogue.run import RunDocument
 from failproof_es.catalogue.wording import describe_bounds, judge_named, points
 from failproof_es.core.evaluation import AWAITING_REVIEW
+from failproof_es.core.people import REVIEW_STATUSES
 from failproof_es.core.pairing import what_differs
 from failproof_es.core.people import describe_people
 from failproof_es.core.severity import severity_rank
@@ -315,8 +316,9 @@ def _limitations(report: Report, series: Mapping[str, Sequence[Observation]]) ->
         yield f"The cost of {names} is unknown: no price, or no count of tokens."
     if charged := sum(cost.possibly_charged for cost in report.costs):
         yield f"{plural(charged, 'request')} without an answer may have been charged."
-    reviewed = any(agreement.one == JUDGES for agreement in report.agreement)
-    if any(run.judges for run in runs) and not reviewed:
+    compared = any(agreement.one == JUDGES for agreement in report.agreement)
+    reviewed = any(run.reviews.get(status) for run in runs for status in REVIEW_STATUSES)
+    if any(run.judges for run in runs) and not compared and not reviewed:
         yield "Models judged, and no person has reviewed what they said."
     yield from unmeasured_judges(report.calibrations)
     for provenance in report.asked:

@@ -113,6 +113,9 @@ def test_votes_that_differ_lose_nothing_and_have_a_name_of_their_own() -> None:
     assert state.abandoned is not None
     assert (state.abandoned.kind, unscored_group(state)) == ("judges_disagree", "undecided")
     assert state.abandoned.reason == "not decided: must_not_do 1; decided: must_do 1 happened"
+    state, _ = driven([WHOLE], [rude], rule="unanimous_or_people")
+    assert state.abandoned is not None and state.score is None
+    assert (state.abandoned.kind, unscored_group(state)) == ("awaiting_review", "awaiting_people")
 
 
 def test_a_judge_that_says_nothing_at_last_has_no_vote_left() -> None:

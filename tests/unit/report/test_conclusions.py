@@ -350,6 +350,10 @@ def test_limitations_are_those_of_these_runs() -> None:
         "This report was made from the log as it is, and does not compare it with what was signed. "
         "To do so: `failproof-es verify 1`.",
     )
+    for reviews, unseen in (({"awaiting": 2}, True), ({"awaiting": 2, "pass": 1}, False)):
+        left = replace(repeated, asked=(run(repetitions=2, judges=JUDGES, reviews=reviews),))
+        said = limitations(left, {"m": many}).limitations
+        assert ("Models judged, and no person has reviewed what they said." in said) == unseen
 
 
 def test_a_limitation_of_several_series_is_one_sentence_that_names_them() -> None:
