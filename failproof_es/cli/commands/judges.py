@@ -15,6 +15,7 @@ from failproof_es.cli.app.console_beside import console_beside
 from failproof_es.cli.app.options import allow_option, settings_option
 from failproof_es.cli.app.program import CliGroup, session
 from failproof_es.cli.commands.start_resume import begin_run
+from failproof_es.cli.commands.validate import print_preflight
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
 from failproof_es.cli.starting.all_problems import load_or_report_all
 from failproof_es.cli.starting.drive_options import DriveOptions, drive_options
@@ -77,6 +78,11 @@ def judges() -> None:
     metavar="S",
     help="The seed of all draws.",
 )
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Only check, as `validate` does, and print the number of requests. Nothing is stored.",
+)
 @allow_option
 @drive_options
 def probe(
@@ -85,6 +91,7 @@ def probe(
     run: str | None,
     cases: int,
     seed: int,
+    dry_run: bool,
     allow: tuple[str, ...],
     options: DriveOptions,
 ) -> None:
@@ -109,26 +116,24 @@ def probe(
         telemetry_beside(store, options.otlp, options.otel_content) as telemetry,
         TemporaryDirectory() as folder,
     ):
-        require_continued_log(store)
         file = Path(folder, "judged.jsonl")
         write_conversations(_conversations(loaded, store, run, cases, seed), file)
+        probes = probing(loaded, file, seed)
+        if dry_run:
+            print_preflight(probes, store, options.output_format, allow)
+            return
+        require_continued_log(store)
 
         def print_results(run_id: UUID) -> None:
             with store.lend() as connection:
                 recorded = with_warning(RecordedRun.read(connection, run_id))
-                print_flips(judge_flips(recorded), options.output_format)
+                print_flips(recorded, options.output_format)
             if not options.quiet:
                 number = recorded.started.run_number
                 say(f"`failproof-es judges flips {number}` prints this table again")
 
         begin_run(
-            probing(loaded, file, seed),
-            store,
-            allow,
-            options,
-            live_console,
-            telemetry,
-            print_results=print_results,
+            probes, store, allow, options, live_console, telemetry, print_results=print_results
         )
 
 
@@ -139,7 +144,7 @@ def flips(run: str, output_format: Format) -> None:
     """Print how often each probe of RUN, which `judges probe` started, changed a verdict."""
     require("report", "`judges flips`")
     with session().open_store() as store, store.lend() as connection:
-        print_flips(judge_flips(read_run(connection, run)), output_format)
+        print_flips(read_run(connection, run), output_format)
 
 
 def _conversations(
@@ -152,12 +157,13 @@ def _conversations(
         return list(judged_conversations(read_run(connection, run), cases, seed))
 
 
-def print_flips(counted: Sequence[ProbeFlips], output_format: Format) -> None:
-    """Print a row for each judge and probe, in the chosen format."""
-    rows = [flip.as_json() for flip in counted]
+def print_flips(run: RecordedRun, output_format: Format) -> None:
+    """Print a row for each judge and probe of the run, in the chosen format."""
+    number, counted = run.started.run_number, judge_flips(run)
+    rows = [{"run_number": number, **flip.as_json()} for flip in counted]
     if output_format is Format.TABLE:
         rows = [row | _cells(flip) for row, flip in zip(rows, counted, strict=True)]
-    print_rows(rows, _COLUMNS, output_format, when_empty="no probe has two verdicts yet")
+    print_rows(rows, _COLUMNS, output_format, when_empty="no verdict can be compared yet")
 
 
 def _cells(flip: ProbeFlips) -> dict[str, str | None]:

@@ -142,9 +142,10 @@ class Estimates:
         self._fixed_outcomes.add(self._fixed_outcome(case))
         self.evaluations += evaluations
         replies: list[ModelReply] = []
+        messages: tuple[Turn, ...] | None = None
         for turn in range(_MOST_TURNS):
-            messages = self._dialect.messages(case, Transcript(tuple(replies)))
-            if messages is None:
+            asked, messages = messages, self._dialect.messages(case, Transcript(tuple(replies)))
+            if messages is None or messages == asked:  # the same again is asked after a bad reply
                 break
             self._count(times.items(), messages)
             replies.append(ModelReply(turn, _SOME_ANSWER, "stop"))
