@@ -10,9 +10,8 @@ from itertools import chain, islice
 from failproof_es.catalogue.run import RunDocument
 from failproof_es.catalogue.wording import describe_bounds, judge_named, points
 from failproof_es.core.evaluation import AWAITING_REVIEW
-from failproof_es.core.people import REVIEW_STATUSES
 from failproof_es.core.pairing import what_differs
-from failproof_es.core.people import describe_people
+from failproof_es.core.people import REVIEW_STATUSES, describe_people
 from failproof_es.core.severity import severity_rank
 from failproof_es.core.transcript import WITHHELD
 from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts

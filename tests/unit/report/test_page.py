@@ -91,6 +91,7 @@ def empty_report() -> Report:
         judged=(),
         agreement=(),
         disagreements=(),
+        calibrations=(),
         costs=(),
         latencies=(),
         pairings=(),
