@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from failproof_es.core.run import describe_branch, describe_selection
 from failproof_es.core.selection import chosen_by_score
+from failproof_es.engine.calibration.calibrations import FRESH_DAYS
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.experiments import run_numbers
+from failproof_es.support.plurals import plural
 
 
 def remarks_on(run: RecordedRun) -> tuple[str, ...]:
     """The remarks that apply to the run, each a sentence or phrase; empty if none does.
 
     It was imported from another tool; only a part was asked; it was branched from another run; its
-    rates are of questions that were asked again because of their results.
+    rates are of questions that were asked again because of their results; its judges were measured.
     """
     remarks = [run.run.imported_from, describe_selection(run.started)]
     branch = run.started.branched_from
@@ -22,7 +26,23 @@ def remarks_on(run: RecordedRun) -> tuple[str, ...]:
             # else `describe_branch` or `describe_selection` says so already
             by_result = run.chosen_by_result
             remarks.append(None if by_result is None else by_result.reason)
+    remarks.append(_measured_judges(run))
     return tuple(remark for remark in remarks if remark is not None)
+
+
+def _measured_judges(run: RecordedRun) -> str | None:
+    """When and how well the run's judges were measured; `None` if no calibration is on record."""
+    if not run.started.judges or (event := run.calibrated) is None:
+        return None
+    kappa = event.errors[0].kappa
+    agreement = "" if kappa is None else f", kappa {kappa.value:.2f}"
+    days = (datetime.now(UTC) - event.timestamp).days
+    stale = f", stale ({days} days old)" if days > FRESH_DAYS else ""
+    return (
+        f"its judges were measured on {plural(event.labels, 'label')}{agreement}, "
+        f"{event.timestamp:%Y-%m-%d}{stale}: `failproof-es calibrate show "
+        f"{run.started.run_number}` has the corrected rates"
+    )
 
 
 def branch_of(run: RecordedRun) -> str | None:
