@@ -307,6 +307,9 @@ class RunDocument(Document):
     """`None` of a run that asked here."""
     remarks: tuple[str, ...]
     """Remarks to show with the numbers of the run."""
+    judges_measured: str | None
+    """When its judges were measured, on how many labels, and how well they agreed with people;
+    `None` if no calibration of the run is on record."""
     times_apart: str | None
     """The remark of `failproof-es verify` on the time at which its first event was recorded, if
     that is more than a day from its signed time."""

@@ -50,7 +50,7 @@ from failproof_es.events.line import line_of
 from failproof_es.reading.as_of import AsOf
 from failproof_es.reading.people_figures import people_figures
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.reading.remarks import remarks_on
+from failproof_es.reading.remarks import measured_judges, remarks_on
 from failproof_es.reading.summary_rows import unscored_row
 from failproof_es.reading.workers import workers_of
 from failproof_es.store.reading.reader import find
@@ -113,6 +113,7 @@ def run_document(
         chosen_by_result=None if by_result is None else by_result.reason,
         imported=_imported(run),
         remarks=remarks_on(recorded),
+        judges_measured=measured_judges(recorded),
         times_apart=times_apart(connection, run_id),
         skipped_defects=run.skipped,
         counts=counts_of(summary),

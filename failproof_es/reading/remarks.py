@@ -26,11 +26,11 @@ def remarks_on(run: RecordedRun) -> tuple[str, ...]:
             # else `describe_branch` or `describe_selection` says so already
             by_result = run.chosen_by_result
             remarks.append(None if by_result is None else by_result.reason)
-    remarks.append(_measured_judges(run))
+    remarks.append(measured_judges(run))
     return tuple(remark for remark in remarks if remark is not None)
 
 
-def _measured_judges(run: RecordedRun) -> str | None:
+def measured_judges(run: RecordedRun) -> str | None:
     """When and how well the run's judges were measured; `None` if no calibration is on record."""
     if not run.started.judges or (event := run.calibrated) is None:
         return None
@@ -39,7 +39,7 @@ def _measured_judges(run: RecordedRun) -> str | None:
     days = (datetime.now(UTC) - event.timestamp).days
     stale = f", stale ({days} days old)" if days > FRESH_DAYS else ""
     return (
-        f"its judges were measured on {plural(event.labels, 'label')}{agreement}, "
+        f"judges measured on {plural(event.labels, 'label')}{agreement}, "
         f"{event.timestamp:%Y-%m-%d}{stale}: `failproof-es calibrate show "
         f"{run.started.run_number}` has the corrected rates"
     )

@@ -235,6 +235,7 @@ def _facts(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
             document.models
         ),
         "judges": _describe_models(document.judges),
+        "calibration": document.judges_measured or "",
         "evaluations": _evaluations_for_people(summary),
         "fixed outcomes": fixed_outcomes(run.run.validation),
         "never planned": _skipped_for_people(document),
