@@ -7,7 +7,7 @@ case are a cluster.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from failproof_es.support.statistics import Rate
 
 
-class _Pair(NamedTuple):
+class ProbedPair(NamedTuple):
+    """A judge's verdicts on one conversation, and the case family that it belongs to."""
+
     family: tuple[str, str]
     before: bool | None
     """Whether the judge passes the answer without the probe; `None` without a verdict."""
@@ -44,6 +46,28 @@ class ProbeFlips:
     passing: int
     undecided: int
     """Pairs without two verdicts."""
+
+    @classmethod
+    def of(cls, judge: str, probe: str, pairs: Sequence[ProbedPair]) -> ProbeFlips:
+        """The flips in these pairs of one judge and probe. Needs the extra `report`."""
+        from failproof_es.support.statistics import rate  # scipy takes a third of a second
+
+        decided = [pair for pair in pairs if None not in (pair.before, pair.after)]
+        failing = [pair for pair in decided if not pair.before]
+        passing = [pair for pair in decided if pair.before]
+        return cls(
+            judge,
+            probe,
+            rate(
+                [pair.before != pair.after for pair in decided],
+                [pair.family for pair in decided],
+            ),
+            to_pass=sum(pair.after is True for pair in failing),
+            failing=len(failing),
+            to_fail=sum(pair.after is False for pair in passing),
+            passing=len(passing),
+            undecided=len(pairs) - len(decided),
+        )
 
     def as_json(self) -> dict[str, Any]:
         """The row as a JSON object."""
@@ -78,14 +102,14 @@ def judge_flips(run: RecordedRun) -> list[ProbeFlips]:
         )
     pairs = _pairs_by_probe(run)
     return [
-        _count(model.key, probe, pairs[model.key, probe])
+        ProbeFlips.of(model.key, probe, pairs[model.key, probe])
         for model in run.started.models
         for probe in PROBES
         if (model.key, probe) in pairs
     ]
 
 
-def _pairs_by_probe(run: RecordedRun) -> Mapping[tuple[str, str], list[_Pair]]:
+def _pairs_by_probe(run: RecordedRun) -> Mapping[tuple[str, str], list[ProbedPair]]:
     """The pairs by judge and probe."""
     verdicts: dict[tuple[str, str, str], bool | None] = {}
     compared: list[tuple[str, Case, str]] = []
@@ -101,30 +125,11 @@ def _pairs_by_probe(run: RecordedRun) -> Mapping[tuple[str, str], list[_Pair]]:
 
 def _grouped(
     verdicts: Mapping[tuple[str, str, str], bool | None], compared: list[tuple[str, Case, str]]
-) -> Mapping[tuple[str, str], list[_Pair]]:
-    pairs: defaultdict[tuple[str, str], list[_Pair]] = defaultdict(list)
+) -> Mapping[tuple[str, str], list[ProbedPair]]:
+    pairs: defaultdict[tuple[str, str], list[ProbedPair]] = defaultdict(list)
     for judge, case, other in compared:
         if (judge, case.suite_id, other) in verdicts:
             before = verdicts[judge, case.suite_id, other]
             after = verdicts[judge, case.suite_id, case.case_id]
-            pairs[judge, str(case.category)].append(_Pair(case.family, before, after))
+            pairs[judge, str(case.category)].append(ProbedPair(case.family, before, after))
     return pairs
-
-
-def _count(judge: str, probe: str, pairs: list[_Pair]) -> ProbeFlips:
-    from failproof_es.support.statistics import rate  # scipy takes a third of a second
-
-    decided = [pair for pair in pairs if None not in (pair.before, pair.after)]
-    flips = [pair.before != pair.after for pair in decided]
-    failing = [pair for pair in decided if not pair.before]
-    passing = [pair for pair in decided if pair.before]
-    return ProbeFlips(
-        judge,
-        probe,
-        rate(flips, [pair.family for pair in decided]),
-        to_pass=sum(pair.after is True for pair in failing),
-        failing=len(failing),
-        to_fail=sum(pair.after is False for pair in passing),
-        passing=len(passing),
-        undecided=len(pairs) - len(decided),
-    )
