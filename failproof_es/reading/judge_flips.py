@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from failproof_es.core.case import Case
 from failproof_es.dialects.judge_probe.dialect import NAME
 from failproof_es.dialects.judge_probe.probes import PROBES
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
-
-if TYPE_CHECKING:
-    from failproof_es.support.statistics import Rate
 
 
 class ProbedPair(NamedTuple):
@@ -34,10 +31,18 @@ class ProbedPair(NamedTuple):
 class ProbeFlips:
     """How often one probe changed the verdicts of one judge."""
 
+    run_number: int
     judge: str
     probe: str
-    rate: Rate
-    """Changed verdicts among the pairs with two verdicts."""
+    flips: int
+    """Changed verdicts."""
+    pairs: int
+    """Pairs with two verdicts."""
+    clusters: int
+    """Number of independent cases and families among these pairs."""
+    rate: float | None
+    interval: tuple[float, float] | None
+    """The 95 % interval of the rate, Wilson's over clusters."""
     to_pass: int
     """Answers that passed only with the probe, of `failing` that failed without it."""
     failing: int
@@ -48,20 +53,25 @@ class ProbeFlips:
     """Pairs without two verdicts."""
 
     @classmethod
-    def of(cls, judge: str, probe: str, pairs: Sequence[ProbedPair]) -> ProbeFlips:
+    def of(cls, run_number: int, judge: str, probe: str, pairs: Sequence[ProbedPair]) -> ProbeFlips:
         """The flips in these pairs of one judge and probe. Needs the extra `report`."""
         from failproof_es.support.statistics import rate  # scipy takes a third of a second
 
         decided = [pair for pair in pairs if None not in (pair.before, pair.after)]
         failing = [pair for pair in decided if not pair.before]
         passing = [pair for pair in decided if pair.before]
+        flipped = [pair.before != pair.after for pair in decided]
+        measured = rate(flipped, [pair.family for pair in decided])
+        interval = measured.interval
         return cls(
-            judge,
-            probe,
-            rate(
-                [pair.before != pair.after for pair in decided],
-                [pair.family for pair in decided],
-            ),
+            run_number=run_number,
+            judge=judge,
+            probe=probe,
+            flips=measured.passed,
+            pairs=measured.total,
+            clusters=measured.clusters,
+            rate=measured.value,
+            interval=None if interval is None else (interval.low, interval.high),
             to_pass=sum(pair.after is True for pair in failing),
             failing=len(failing),
             to_fail=sum(pair.after is False for pair in passing),
@@ -69,23 +79,10 @@ class ProbeFlips:
             undecided=len(pairs) - len(decided),
         )
 
-    def as_json(self) -> dict[str, Any]:
-        """The row as a JSON object."""
-        interval = self.rate.interval
-        return {
-            "judge": self.judge,
-            "probe": self.probe,
-            "flips": self.rate.passed,
-            "pairs": self.rate.total,
-            "clusters": self.rate.clusters,
-            "rate": self.rate.value,
-            "interval": None if interval is None else [interval.low, interval.high],
-            "to_pass": self.to_pass,
-            "failing": self.failing,
-            "to_fail": self.to_fail,
-            "passing": self.passing,
-            "undecided": self.undecided,
-        }
+
+def has_probes(run: RecordedRun) -> bool:
+    """Whether the run asks judges, with probes."""
+    return run.started.dialect == NAME
 
 
 def judge_flips(run: RecordedRun) -> list[ProbeFlips]:
@@ -94,7 +91,7 @@ def judge_flips(run: RecordedRun) -> list[ProbeFlips]:
     Evaluations that have not ended are left out. Needs the extra `report`. Raises `InvalidInput` if
     it is no run of probes.
     """
-    if run.started.dialect != NAME:
+    if not has_probes(run):
         raise InvalidInput.because(
             "wrong-dialect",
             f"run {run.started.run_number} has no probes of judges",
@@ -102,7 +99,7 @@ def judge_flips(run: RecordedRun) -> list[ProbeFlips]:
         )
     pairs = _pairs_by_probe(run)
     return [
-        ProbeFlips.of(model.key, probe, pairs[model.key, probe])
+        ProbeFlips.of(run.started.run_number, model.key, probe, pairs[model.key, probe])
         for model in run.started.models
         for probe in PROBES
         if (model.key, probe) in pairs

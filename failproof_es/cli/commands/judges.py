@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import UUID
@@ -159,19 +160,18 @@ def _conversations(
 
 def print_flips(run: RecordedRun, output_format: Format) -> None:
     """Print a row for each judge and probe of the run, in the chosen format."""
-    number, counted = run.started.run_number, judge_flips(run)
-    rows = [{"run_number": number, **flip.as_json()} for flip in counted]
+    counted = judge_flips(run)
+    rows = [asdict(flips) for flips in counted]
     if output_format is Format.TABLE:
-        rows = [row | _cells(flip) for row, flip in zip(rows, counted, strict=True)]
+        rows = [row | _cells(flips) for row, flips in zip(rows, counted, strict=True)]
     print_rows(rows, _COLUMNS, output_format, when_empty="no verdict can be compared yet")
 
 
-def _cells(flip: ProbeFlips) -> dict[str, str | None]:
+def _cells(flips: ProbeFlips) -> dict[str, str | None]:
     """The cells of a table that differ from the JSON object."""
-    share, interval = flip.rate.value, flip.rate.interval
     return {
-        "rate": None if share is None else percent(share),
-        "interval": None if interval is None else percent_range((interval.low, interval.high)),
-        "to_pass": f"{flip.to_pass} of {flip.failing}",
-        "to_fail": f"{flip.to_fail} of {flip.passing}",
+        "rate": None if flips.rate is None else percent(flips.rate),
+        "interval": None if flips.interval is None else percent_range(flips.interval),
+        "to_pass": f"{flips.to_pass} of {flips.failing}",
+        "to_fail": f"{flips.to_fail} of {flips.passing}",
     }

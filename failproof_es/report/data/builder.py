@@ -18,6 +18,7 @@ from failproof_es.engine.history import Connection
 from failproof_es.events import CaseSkipped, Event, RunSealed
 from failproof_es.reading.as_of import read_as_of
 from failproof_es.reading.given_reviews import with_reviews
+from failproof_es.reading.judge_flips import has_probes, judge_flips
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.data import analysis
 from failproof_es.report.data.comparison import chosen_unlike, comparisons, pairings
@@ -109,6 +110,7 @@ def build_report(
         agreement=agreement,
         disagreements=disagreements,
         calibrations=calibrated,
+        probed=tuple(flips for run in recorded if has_probes(run) for flips in judge_flips(run)),
         costs=tuple(cost for recorded_run in recorded for cost in costs_of(recorded_run.summary)),
         latencies=tuple(starmap(analysis.latencies, series.items())),
         limitations=(),

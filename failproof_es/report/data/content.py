@@ -17,6 +17,7 @@ from failproof_es.engine.calibration.measuring import CorrectedDifference, Corre
 from failproof_es.engine.reviews.disputed_items import DisputedItem
 from failproof_es.events import JudgeErrors
 from failproof_es.reading.given_reviews import GivenReview
+from failproof_es.reading.judge_flips import ProbeFlips
 from failproof_es.support.document import Document
 from failproof_es.support.statistics import OpenInterval, Paired, Rate
 
@@ -370,6 +371,8 @@ class Report:
     disagreements: tuple[RaterDisagreement, ...]
     """At most 100 of each two raters."""
     calibrations: tuple[JudgeCalibration, ...]
+    probed: tuple[ProbeFlips, ...]
+    """Of runs of `judges probe`: how often each probe changed a verdict of each judge."""
     costs: tuple[Cost, ...]
     latencies: tuple[Distribution, ...]
     limitations: tuple[str, ...]

@@ -27,6 +27,7 @@ from failproof_es.report.page.counts import missing_scores
 from failproof_es.report.page.failures import failure_sections
 from failproof_es.report.page.judges import judges
 from failproof_es.report.page.people import people
+from failproof_es.report.page.probes import probed_judges
 from failproof_es.report.page.provenance import (
     integrity,
     summarize_asked,
@@ -95,7 +96,7 @@ def _describe_run(provenance: Provenance) -> str:
 
 
 def _judges_and_people(report: Report) -> Iterator[Block]:
-    return chain(judges(report), calibrated_judges(report), people(report))
+    return chain(judges(report), calibrated_judges(report), probed_judges(report), people(report))
 
 
 def _gates(report: Report) -> Iterator[Block]:

@@ -82,6 +82,11 @@ def test_each_judge_flips_by_what_sways_it_and_by_nothing_else(config: Path, sto
     assert "8 of 8" in table and "100.0 %" in table
     replay = invoke(store.url, "replay", "latest", cwd=config.parent)
     assert replay.exit_code == 0, replay.stderr
+    page = invoke(
+        store.url, "report", "latest", "--output", "-", "--format", "md", cwd=config.parent
+    )
+    assert "Verdicts that flipped under a probe" in page.stdout
+    assert "8 of 8" in page.stdout and "100.0 % (" in page.stdout
     none = invoke(store.url, *probe, "--run", "latest", cwd=config.parent)
     assert none.exit_code == 2 and "[no-cases]" in none.stderr, none.stderr
 

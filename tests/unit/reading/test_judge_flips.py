@@ -19,13 +19,16 @@ def test_flips_are_counted_by_direction_and_cluster() -> None:
         ProbedPair(THREE, before=True, after=None),
         ProbedPair(THREE, before=None, after=None),
     ]
-    flips = ProbeFlips.of("judge", "authority", pairs)
-    assert flips.rate == rate([True, True, False, True, False], [ONE, ONE, ONE, TWO, TWO])
+    flips = ProbeFlips.of(1, "judge", "authority", pairs)
+    expected = rate([True, True, False, True, False], [ONE, ONE, ONE, TWO, TWO])
+    assert expected.interval is not None
+    assert (flips.flips, flips.pairs, flips.clusters, flips.rate) == (3, 5, 2, expected.value)
+    assert flips.interval == (expected.interval.low, expected.interval.high)
     assert (flips.to_pass, flips.failing, flips.to_fail, flips.passing) == (2, 3, 1, 2)
     assert flips.undecided == 3
 
 
 def test_pairs_without_verdicts_have_no_rate() -> None:
-    row = ProbeFlips.of("judge", "repeat", [ProbedPair(ONE, None, None)]).as_json()
-    assert (row["flips"], row["pairs"], row["rate"], row["interval"]) == (0, 0, None, None)
-    assert row["undecided"] == 1
+    none = ProbeFlips.of(1, "judge", "repeat", [ProbedPair(ONE, None, None)])
+    assert (none.flips, none.pairs, none.rate, none.interval) == (0, 0, None, None)
+    assert none.undecided == 1

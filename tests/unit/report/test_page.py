@@ -92,6 +92,7 @@ def empty_report() -> Report:
         agreement=(),
         disagreements=(),
         calibrations=(),
+        probed=(),
         costs=(),
         latencies=(),
         pairings=(),
