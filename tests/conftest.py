@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, LiteralString
@@ -28,6 +29,8 @@ from failproof_es.store.embedded import server as embedded
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.schema.installation import WRITER, install
 from failproof_es.store.store import Store
+from failproof_es.support.bounded import untrusted_patterns
+from failproof_es.support.bounded.process import BoundedPool
 from projections.follower import Follower
 from tests.acceptance.warm import FOLLOW_AT_THE_END
 from tests.examples import register_profiles
@@ -119,6 +122,18 @@ def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir(mode=0o700)
     monkeypatch.setenv("FAILPROOF_ES_HOME", str(folder))
     return folder
+
+
+@pytest.fixture
+def soon_stopped(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Expressions are stopped after 0.1 s: `regex` takes a gigabyte in the second that users have."""
+    limits = replace(untrusted_patterns.LIMITS, cpu_s=0.1)
+    pool = BoundedPool(untrusted_patterns.list_spans, limits)
+    monkeypatch.setattr(untrusted_patterns, "_pool", lambda: pool)
+    untrusted_patterns._fault_of.cache_clear()
+    yield
+    untrusted_patterns._fault_of.cache_clear()
+    pool.close()
 
 
 _MEMORY = Path("/dev/shm")

@@ -104,6 +104,7 @@ def test_what_a_model_controls_fails_where_the_configuration_says_so(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("soon_stopped")
 def test_an_expression_that_cannot_be_compiled_soon_is_an_error_before_anything_is_sent(
     store: Store, tmp_path: Path
 ) -> None:

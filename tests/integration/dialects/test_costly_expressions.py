@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import ModelReply, Transcript
 from failproof_es.dialects.shipped.failproof import FailProof
 from failproof_es.problems import Problems
+
+pytestmark = pytest.mark.usefixtures("soon_stopped")
 
 COSTLY = "((a{1000}){1000}){1000}"
 

@@ -33,6 +33,7 @@ def test_nested_repeats_are_matched_in_linear_time() -> None:
     assert is_bounded(NESTED, "a" * 4000)
 
 
+@pytest.mark.usefixtures("soon_stopped")
 @pytest.mark.parametrize("pattern", [NESTED + LOOKING, "((a{1000}){1000}){1000}"])
 def test_compiling_that_does_not_end_is_stopped(pattern: str) -> None:
     fault = fault_of(pattern)

@@ -45,7 +45,7 @@ def test_what_is_taken_between_comes_in_order_from_memory_and_from_the_file() ->
                 yield f"{n}.{m};".ljust(PIECE, ".")
             yield f"end {n};"
 
-    ahead, told = ReadAhead(slowly(), lambda: None), b""
+    ahead, told = ReadAhead(slowly(), lambda: None), bytearray()
     for n, gate in enumerate(gates):
         gate.release()
         while not told.endswith(f"end {n};".encode()):
