@@ -40,10 +40,10 @@ quickstart: .venv/weights
 # Four times as many processes as cores: tests with a server or with processes wait for much of their time.
 # tests/timing.py orders the files: long files begin first, and no core waits for one at the end.
 WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, len(os.sched_getaffinity(0)) * 4))' 2>/dev/null || echo logical)
-COLLECT = $(BIN)/python -m pytest -q --ignore=tests/benchmarks
+# The plug-in of schemathesis costs each process half a second, and nothing here uses it.
+COLLECT = $(BIN)/python -m pytest -q --ignore=tests/benchmarks -p no:schemathesis
 PYTEST = $(COLLECT) -n $(WORKERS) --maxprocesses=8 --dist loadfile --no-loadscope-reorder --durations=25
 
-# The plug-in of schemathesis costs each process half a second, and nothing here uses it.
 quick: .venv/dev
 	@echo "make: ruff, and pytest on tests/unit without long tests"
 	@$(BIN)/ruff check --quiet .
