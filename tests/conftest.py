@@ -126,7 +126,7 @@ def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def soon_stopped(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Expressions are stopped after 0.1 s: `regex` takes a gigabyte in the second that users have."""
+    """Stop expressions after 0.1 s: in the second that users have `regex` takes a gigabyte."""
     limits = replace(untrusted_patterns.LIMITS, cpu_s=0.1)
     pool = BoundedPool(untrusted_patterns.list_spans, limits)
     monkeypatch.setattr(untrusted_patterns, "_pool", lambda: pool)
