@@ -346,10 +346,11 @@ class RunDocument(Document):
     by_people: tuple[PeopleFigure, ...]
     """The verdicts of people on these evaluations, by model, severity, category and tag."""
     jury: tuple[JudgeFigure, ...]
-    """What each of several judges adds; empty with fewer than two."""
+    """What each of several judges adds; empty with fewer than two, and where their verdicts are too
+    many for this surface. `failproof-es show` has it."""
     evaluations_unread: bool
-    """Whether `by_people`, `jury` and `asked_again` are left out: they read each evaluation, and
-    there are too many for this surface. `failproof-es show` has them."""
+    """Whether `by_people` and `asked_again` are left out: they read each evaluation, and there are
+    too many for this surface. `failproof-es show` has them."""
     validation: ValidationShown | None
     """`None` until the run has ended."""
     protection: ProtectionStatus

@@ -72,15 +72,17 @@ def run_document(
 ) -> RunDocument:
     """The document of a run; `as_of` says up to which event of the log it was read.
 
-    `by_people`, `jury` and `asked_again`, which read each evaluation, are left out if more than
-    `most_read` are planned (`None`: never). At most `newest` other attempts and as many overlapping
-    runs are listed (`None`: all). Without `intervals`, rates have no interval. Raises
-    `RunIsArchived` if the run's evaluations are in an archive file.
+    `by_people` and `asked_again`, which read each evaluation, are left out if more than `most_read`
+    are planned (`None`: never), `jury` if its judges have more verdicts than that. At most `newest`
+    other attempts and as many overlapping runs are listed (`None`: all). Without `intervals`, rates
+    have no interval. Raises `RunIsArchived` if the run's evaluations are in an archive file.
     """
     connection, run, summary = recorded.connection, recorded.run, recorded.summary
     run_id, up_to = recorded.run_id, as_of.events_up_to
     alone = next(iter(summary.models)) if len(summary.models) == 1 else None
     unread = most_read is not None and summary.planned > most_read
+    judges = len(run.started.judges)
+    jury_unread = most_read is not None and summary.planned * judges > most_read
     limits = tuple(map(_limit, run.limits.values()))
     servers = {limit.server for limit in limits} | set(_servers(run.started))
     started, by_result = run.started, recorded.chosen_by_result
@@ -140,7 +142,7 @@ def run_document(
         latency_p95_ms=summary.latency_ms(95),
         reviews={name: summary.reviews.get(name, 0) for name in ("awaiting", *REVIEW_STATUSES)},
         by_people=people_figures(recorded) if people else (),
-        jury=() if unread or len(started.judges) < 2 else tuple(recorded.jury.figures(summary)),
+        jury=tuple(recorded.jury.figures(summary)) if judges > 1 and not jury_unread else (),
         evaluations_unread=unread,
         validation=_validation(run),
         protection=protection_status(connection, sealed=run.sealed),
