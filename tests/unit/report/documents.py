@@ -62,6 +62,7 @@ def document(name: str = "r", **more: Any) -> RunDocument:
         "chosen_by_result": None,
         "imported": None,
         "remarks": (),
+        "judges_measured": name,
         "times_apart": None,
         "skipped_defects": 0,
         "counts": COUNTS,
