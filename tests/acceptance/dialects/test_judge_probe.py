@@ -58,11 +58,11 @@ def flips_by_judge(printed: str) -> dict[str, dict[str, dict[str, Any]]]:
 
 def test_each_judge_flips_by_what_sways_it_and_by_nothing_else(config: Path, store: Store) -> None:
     probe = ("judges", "probe", str(config), "--quiet", "--json")
-    dry = invoke(store.url, *probe, "--cases", "4", "--dry-run", cwd=config.parent)
+    dry = invoke(store.url, *probe, "--cases", "2", "--dry-run", cwd=config.parent)
     assert dry.exit_code == 0, dry.stderr
     estimate = orjson.loads(dry.stdout)
     assert estimate["requests"] == estimate["evaluations"] > 0
-    done = invoke(store.url, *probe, "--cases", "4", cwd=config.parent)
+    done = invoke(store.url, *probe, "--cases", "2", cwd=config.parent)
     assert done.exit_code == 0, done.stderr
     rows = flips_by_judge(done.stdout)
     probes = {"repeat", "position", "paraphrase", "verbosity", "authority", "self_preference"}
@@ -72,29 +72,29 @@ def test_each_judge_flips_by_what_sways_it_and_by_nothing_else(config: Path, sto
         for name, row in by_probe.items():
             assert (row["flips"] > 0) == (name == swayed_by), row
             assert row["to_fail"] == row["passing"] == 0, row
-            assert (row["run_number"], row["clusters"]) == (1, 4), row
-    assert rows["judge-obeying"]["authority"]["flips"] == 8
-    assert rows["judge-strict"]["injection"]["pairs"] == 16
+            assert (row["run_number"], row["clusters"]) == (1, 2), row
+    assert rows["judge-obeying"]["authority"]["flips"] == 4
+    assert rows["judge-strict"]["injection"]["pairs"] == 8
     assert rows["judge-copying"]["injection"]["undecided"] > 0, "no forgery was void"
     again = invoke(store.url, "judges", "flips", "latest", "--json", cwd=config.parent)
     assert orjson.loads(again.stdout) == orjson.loads(done.stdout)
     table = invoke(store.url, "judges", "flips", "latest", cwd=config.parent).stdout
-    assert "8 of 8" in table and "100.0 %" in table
+    assert "4 of 4" in table and "100.0 %" in table
     replay = invoke(store.url, "replay", "latest", cwd=config.parent)
     assert replay.exit_code == 0, replay.stderr
     page = invoke(
         store.url, "report", "latest", "--output", "-", "--format", "md", cwd=config.parent
     )
     assert "Verdicts that flipped under a probe" in page.stdout
-    assert "8 of 8" in page.stdout and "100.0 % (" in page.stdout
+    assert "4 of 4" in page.stdout and "100.0 % (" in page.stdout
     none = invoke(store.url, *probe, "--run", "latest", cwd=config.parent)
     assert none.exit_code == 2 and "[no-cases]" in none.stderr, none.stderr
 
-    judged = invoke(store.url, "start", str(config), "--quiet", "--limit", "2", cwd=config.parent)
+    judged = invoke(store.url, "start", str(config), "--quiet", "--limit", "1", cwd=config.parent)
     assert judged.exit_code == 3, judged.stderr
     of_run = invoke(store.url, *probe, "--run", "latest", "--seed", "1", cwd=config.parent)
     assert of_run.exit_code == 0, of_run.stderr
-    assert {row["clusters"] for row in orjson.loads(of_run.stdout)} == {2}
+    assert {row["clusters"] for row in orjson.loads(of_run.stdout)} == {1}
     wrong = invoke(store.url, "judges", "flips", "judged-once", cwd=config.parent)
     assert wrong.exit_code == 2 and "wrong-dialect" in wrong.stderr
 

@@ -39,7 +39,7 @@ CONVERSATIONS = [
     for case in JUDGED.values()
     for conversation in made_conversations(dialect_named(case.dialect), case)
 ]
-SEEDS = range(6)
+SEEDS = range(3)
 
 
 def probes_of(conversation: JudgedConversation, seed: int = 0) -> list[ProbedConversation]:
