@@ -367,8 +367,7 @@ class JudgeCalibrated(OperationEvent):
     reviewer. `undecided` evaluations of the sample have reviews that are unclear or contradict each
     other, `unlabelled` ones have none. The digests (SHA-256, hexadecimal) are of the judges with
     their parameters and rule, of the prompts with the versions of the graders, and of the cases
-    with their rubrics. `reliability` is Krippendorff's alpha of the labels by several people.
-    `gates` are the run's gates on its judges.
+    with their rubrics. `gates` are the run's gates on its judges.
     """
 
     says: ClassVar[str] = "as of position {position}, labels: {labels}, gates: {gates}"
@@ -385,6 +384,8 @@ class JudgeCalibrated(OperationEvent):
     unlabelled: int
     labelled_by: dict[str, int]
     reliability: float | None
+    """Krippendorff's alpha of the labels: 1 is agreement, 0 is chance. `None` without units that
+    two people labelled."""
     errors: tuple[JudgeErrors, ...]
     gates: dict[str, Any]
 

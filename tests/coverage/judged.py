@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from failproof_es.engine.calibration.label_sample import share_labels
 from failproof_es.support.statistics import (
-    Estimate,
+    EstimatedFigure,
     JudgedSample,
     corrected_difference,
     corrected_rate,
@@ -101,7 +101,7 @@ def _difference(labels: int, judge: Judge, clusters: int, size: int, alike: floa
     return Setting(what, clusters, size, str(judge), 0.1, draw)
 
 
-def _ends(estimate: Estimate) -> Ends | None:
+def _ends(estimate: EstimatedFigure) -> Ends | None:
     interval = estimate.interval
     return None if interval is None else (interval.low, interval.high)
 

@@ -11,7 +11,7 @@ from failproof_es.engine.calibration.label_sample import Labels
 from failproof_es.events import JudgeErrors, LabelsDrawn, Measured
 from failproof_es.support.percentages import percent, percent_range
 from failproof_es.support.plurals import plural
-from failproof_es.support.statistics import Estimate, Interval
+from failproof_es.support.statistics import EstimatedFigure, Interval
 
 _ERRORS = (
     *columns_of_keys("by", "what"),
@@ -106,7 +106,7 @@ def _progress(sample: LabelsDrawn, labels: Labels) -> dict[str, Any]:
     }
 
 
-def _named(name: str, estimate: Estimate) -> dict[str, Any]:
+def _named(name: str, estimate: EstimatedFigure) -> dict[str, Any]:
     return {name: estimate.value, f"{name}_interval": _ends(estimate.interval)}
 
 

@@ -12,7 +12,7 @@ from failproof_es.engine.calibration.measuring import CorrectedRate
 from failproof_es.engine.history import Connection
 from failproof_es.events import JudgeErrors, Measured
 from failproof_es.gates import Gate, NamedGates
-from failproof_es.support.statistics import Estimate
+from failproof_es.support.statistics import EstimatedFigure
 
 
 def read_gates_on_judges(connection: Connection, limits: Gates, run: Run) -> dict[str, Gate]:
@@ -107,7 +107,7 @@ def _kappa(errors: JudgeErrors) -> _Figure | None:
     return None if kappa is None else (kappa.value, kappa.low, kappa.high)
 
 
-def _of(estimate: Estimate) -> _Figure | None:
+def _of(estimate: EstimatedFigure) -> _Figure | None:
     value, interval = estimate.value, estimate.interval
     return None if value is None or interval is None else (value, interval.low, interval.high)
 

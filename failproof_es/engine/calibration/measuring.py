@@ -14,7 +14,7 @@ from failproof_es.engine.calibration.label_sample import Labels
 from failproof_es.engine.reviews.comparison import JUDGES, VERDICT, ItemOutcome, item_votes
 from failproof_es.events import JudgeErrors, Measured, Reviewed
 from failproof_es.support.statistics import (
-    Estimate,
+    EstimatedFigure,
     JudgedSample,
     Rate,
     corrected_difference,
@@ -43,7 +43,7 @@ class CorrectedRate:
     judged: Rate
     labels: int
     """Labels of the model's own evaluations."""
-    corrected: Estimate
+    corrected: EstimatedFigure
     by: str | None
     """`labels` or `error rates`; `None` if the rate could not be corrected."""
 
@@ -59,9 +59,9 @@ class CorrectedDifference:
     one: str
     other: str
     judged: float
-    corrected: Estimate
-    errors: Estimate
-    false_errors: Estimate
+    corrected: EstimatedFigure
+    errors: EstimatedFigure
+    false_errors: EstimatedFigure
 
     @property
     def errs_differently(self) -> bool:
@@ -69,7 +69,7 @@ class CorrectedDifference:
         return any(excludes_zero(estimate) for estimate in (self.errors, self.false_errors))
 
 
-def excludes_zero(estimate: Estimate) -> bool:
+def excludes_zero(estimate: EstimatedFigure) -> bool:
     """Whether the estimate has an interval without 0."""
     interval = estimate.interval
     return interval is not None and not interval.low <= 0 <= interval.high
@@ -207,7 +207,7 @@ def _errors(by: str, what: str, sample: JudgedSample) -> JudgeErrors:
     )
 
 
-def _measured(estimate: Estimate) -> Measured | None:
+def _measured(estimate: EstimatedFigure) -> Measured | None:
     if estimate.value is None or estimate.interval is None:
         return None
     return Measured(value=estimate.value, low=estimate.interval.low, high=estimate.interval.high)

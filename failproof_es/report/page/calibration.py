@@ -13,7 +13,7 @@ from failproof_es.report.page.blocks import Block, Figure, Method, Paragraph, Ta
 from failproof_es.report.page.tables import MOST_ROWS_DRAWN, table_of
 from failproof_es.support.percentages import percent, percent_range
 from failproof_es.support.plurals import plural
-from failproof_es.support.statistics import Estimate, Interval
+from failproof_es.support.statistics import EstimatedFigure, Interval
 
 _METHOD = (
     "People labelled a random sample of the judged evaluations without seeing the verdicts. A rate "
@@ -134,7 +134,7 @@ def _kappa(measured: Measured | None) -> str:
     return f"{measured.value:.2f} ({measured.low:.2f} to {measured.high:.2f})"
 
 
-def _points_of(estimate: Estimate) -> str:
+def _points_of(estimate: EstimatedFigure) -> str:
     if estimate.value is None or estimate.interval is None:
         return "not known"
     ends = map(signed_points, (estimate.interval.low, estimate.interval.high))

@@ -7,7 +7,7 @@ bars to evals", arXiv 2411.00640, 2024). How often each interval covers the trut
 """
 
 from failproof_es.support.statistics.corrected import (
-    Estimate,
+    EstimatedFigure,
     JudgedSample,
     corrected_difference,
     corrected_rate,
@@ -49,7 +49,7 @@ from failproof_es.support.statistics.required_labels import judge_required_label
 __all__ = [
     "CONFIDENCE",
     "POWER",
-    "Estimate",
+    "EstimatedFigure",
     "Interval",
     "JudgedSample",
     "Method",

@@ -35,18 +35,18 @@ _STEP = 1e-5
 Shares = Sequence[tuple[Floats, Floats]]
 """For each sample the true shares of its strata, and the shares of the strata in all evaluations.
 The first axis is the stratum."""
-Figure = Callable[[Shares], Floats]
+FigureOfShares = Callable[[Shares], Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class EstimatedFigure:
     """A figure with its interval. Both are `None` if the labels do not determine the figure."""
 
     value: float | None
     interval: Interval | None
 
 
-UNKNOWN = Estimate(None, None)
+UNKNOWN = EstimatedFigure(None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class JudgedSample:
         return influence
 
 
-def corrected_rate(sample: JudgedSample, confidence: float = CONFIDENCE) -> Estimate:
+def corrected_rate(sample: JudgedSample, confidence: float = CONFIDENCE) -> EstimatedFigure:
     """The true rate of the evaluations, from the labels, whatever the errors of the judge.
 
     Unknown if a stratum has no label.
@@ -127,7 +127,7 @@ def corrected_rate(sample: JudgedSample, confidence: float = CONFIDENCE) -> Esti
     return _estimate((sample,), lambda shares: _true_rate(*shares[0]), confidence)
 
 
-def true_positive_rate(sample: JudgedSample, confidence: float = CONFIDENCE) -> Estimate:
+def true_positive_rate(sample: JudgedSample, confidence: float = CONFIDENCE) -> EstimatedFigure:
     """The share of the true evaluations that the judge passed (its sensitivity).
 
     Unknown without a true label, or if a stratum has no label.
@@ -137,7 +137,7 @@ def true_positive_rate(sample: JudgedSample, confidence: float = CONFIDENCE) -> 
     )
 
 
-def false_positive_rate(sample: JudgedSample, confidence: float = CONFIDENCE) -> Estimate:
+def false_positive_rate(sample: JudgedSample, confidence: float = CONFIDENCE) -> EstimatedFigure:
     """The share of the false evaluations that the judge passed (1 less its specificity).
 
     Unknown without a false label, or if a stratum has no label.
@@ -147,7 +147,7 @@ def false_positive_rate(sample: JudgedSample, confidence: float = CONFIDENCE) ->
     )
 
 
-def judge_kappa(sample: JudgedSample, confidence: float = CONFIDENCE) -> Estimate:
+def judge_kappa(sample: JudgedSample, confidence: float = CONFIDENCE) -> EstimatedFigure:
     """Cohen's kappa of judge and labels over all evaluations, not over the drawn ones alone.
 
     Unknown if a stratum has no label, or if all verdicts and labels are of one kind.
@@ -169,7 +169,7 @@ def judge_kappa(sample: JudgedSample, confidence: float = CONFIDENCE) -> Estimat
 
 def corrected_difference(
     one: JudgedSample, other: JudgedSample, confidence: float = CONFIDENCE
-) -> Estimate:
+) -> EstimatedFigure:
     """The true rate of one sample less that of the other. Equal cluster names are one cluster."""
 
     def figure(shares: Shares) -> Floats:
@@ -180,7 +180,7 @@ def corrected_difference(
 
 def error_difference(
     one: JudgedSample, other: JudgedSample, *, true: bool, confidence: float = CONFIDENCE
-) -> Estimate:
+) -> EstimatedFigure:
     """The difference of the judge's true (or false) positive rates on two samples.
 
     If the interval excludes 0, the judge errs more often on one of the two.
@@ -195,7 +195,7 @@ def error_difference(
 
 def transferred_rate(
     calibration: JudgedSample, judged: JudgedSample, confidence: float = CONFIDENCE
-) -> Estimate:
+) -> EstimatedFigure:
     """The true rate of other evaluations that the same judge judged, from its error rates.
 
     Unknown unless the judge passes true evaluations more often than false ones, beyond chance.
@@ -234,10 +234,10 @@ def _passed_share(sample: JudgedSample, shares: Floats, sizes: Floats, *, true: 
 
 def _estimate(
     samples: Sequence[JudgedSample],
-    figure: Figure,
+    figure: FigureOfShares,
     confidence: float,
     unlabelled: Sequence[int] = (),
-) -> Estimate:
+) -> EstimatedFigure:
     """The figure and its interval; `unlabelled` samples, by index, need no labels."""
     counts = [sample.label_counts for sample in samples]
     if any(
@@ -256,14 +256,14 @@ def _estimate(
     beyond = (1 - confidence) / 2
     low, high = np.quantile(drawn[np.isfinite(drawn)], [beyond, 1 - beyond])
     ends = min(float(low), value), max(float(high), value)
-    return Estimate(value, Interval(*ends, "Jeffreys' draws", confidence))
+    return EstimatedFigure(value, Interval(*ends, "Jeffreys' draws", confidence))
 
 
 def _design_effect(
     samples: Sequence[JudgedSample],
     counts: Sequence[tuple[Floats, Floats]],
     sizes: Sequence[Floats],
-    figure: Figure,
+    figure: FigureOfShares,
 ) -> float:
     """The variance of the figure with its clusters, relative to that of independent evaluations.
 
@@ -299,7 +299,7 @@ _SMALLEST_EFFECT = 0.25
 
 
 def _derivatives(
-    figure: Figure, shares: Sequence[Floats], sizes: Sequence[Floats], at: int
+    figure: FigureOfShares, shares: Sequence[Floats], sizes: Sequence[Floats], at: int
 ) -> tuple[Floats, Floats]:
     """The figure's derivatives by the true shares and by the sizes of one sample's strata."""
 

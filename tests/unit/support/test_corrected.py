@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from failproof_es.support.statistics import (
-    Estimate,
+    EstimatedFigure,
     JudgedSample,
     corrected_difference,
     corrected_rate,
@@ -37,7 +37,7 @@ def sample(rows: Sequence[Row], clusters: Sequence[object] | None = None) -> Jud
     )
 
 
-def width(estimate: Estimate) -> float:
+def width(estimate: EstimatedFigure) -> float:
     assert estimate.interval is not None
     return estimate.interval.high - estimate.interval.low
 
@@ -62,7 +62,7 @@ def test_labels_of_a_stratum_count_for_its_whole_size() -> None:
 def test_without_labels_of_a_verdict_nothing_is_known() -> None:
     rows: list[Row] = [(True, True), (True, None), (False, None)]
     for estimate in (corrected_rate, true_positive_rate, false_positive_rate, judge_kappa):
-        assert estimate(sample(rows)) == Estimate(None, None)
+        assert estimate(sample(rows)) == EstimatedFigure(None, None)
     passed: list[Row] = [(True, True), (True, True), (True, None)]
     assert corrected_rate(sample(passed)).value == 1.0
     assert false_positive_rate(sample(passed)).value is None, "nothing false is labelled"
@@ -76,7 +76,7 @@ def test_error_rates_correct_a_rate_elsewhere_and_only_a_judge_that_tells_someth
     assert known.value == pytest.approx((0.5 - 1 / 3) / (0.75 - 1 / 3))
     assert width(known) > width(corrected_rate(measured)), "two samples, not one"
     coin = sample([(verdict, label) for verdict in (True, False) for label in (True, False)] * 25)
-    assert transferred_rate(coin, elsewhere) == Estimate(None, None)
+    assert transferred_rate(coin, elsewhere) == EstimatedFigure(None, None)
 
 
 def test_differences_cancel_for_two_alike_and_show_a_judge_that_favours_one() -> None:
