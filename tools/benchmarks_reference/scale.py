@@ -19,10 +19,7 @@ from tests.benchmarks.measured import number
 from tests.benchmarks.scale.__main__ import is_busy, table
 from tools.benchmarks_reference.__main__ import HERE, committed
 
-_ON_PAPER = (10**6, 10**7, 10**8, 10**9)
-_TILE = 256
-_TILE_BYTES = 10_240
-"""Of a tile of leaves: 256 hashes of 32 bytes, 256 positions of 8."""
+_ON_PAPER = 10**9
 _NOT_YET = ["Not measured yet."]
 
 
@@ -56,28 +53,15 @@ def paper(curves: Sequence[Mapping[str, Any]], append_rate: float | None) -> Ite
         f"By the run of {curve['cases']:,}: {number(each_events)} events and "
         f"{each_bytes:,.0f} bytes an evaluation{by_rate}."
     )
-    yield ""
-    yield "| evaluations | " + " | ".join(f"{size:,}" for size in _ON_PAPER) + " |"
-    yield "| --- | " + " | ".join("---" for _ in _ON_PAPER) + " |"
-    lines: list[tuple[str, list[str]]] = [
-        ("events", [f"{size * each_events:,.0f}" for size in _ON_PAPER]),
-        ("database, GB", [number(size * each_bytes / 1e9) for size in _ON_PAPER]),
-        (
-            "tiles of leaves",
-            [f"{size * each_events / _TILE:,.0f}" for size in _ON_PAPER],
-        ),
-        (
-            "their size, GB",
-            [number(size * each_events / _TILE * _TILE_BYTES / 1e9) for size in _ON_PAPER],
-        ),
-    ]
+    yield (
+        f"So {_ON_PAPER:,} evaluations are {number(_ON_PAPER * each_events / 1e9)} billion events "
+        f"and {number(_ON_PAPER * each_bytes / 1e9)} GB."
+    )
     if rate:
-        lines.append(("days at that rate", [number(n / rate / 86_400) for n in _ON_PAPER]))
+        yield f"They take {number(_ON_PAPER / rate / 86_400)} days at that rate."
     if append_rate:
-        days = [number(size * each_events / append_rate / 86_400) for size in _ON_PAPER]
-        lines.append((f"days at {append_rate:,.0f} events/s through one append", days))
-    for what, cells in lines:
-        yield f"| {what} | {' | '.join(cells)} |"
+        days = number(_ON_PAPER * each_events / append_rate / 86_400)
+        yield f"One append, at {append_rate:,.0f} events/s, takes {days} days for them."
 
 
 def _sitting(kept: Mapping[str, Any]) -> str:

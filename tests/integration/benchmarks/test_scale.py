@@ -54,9 +54,9 @@ def test_a_size_has_a_column_and_says_what_was_not_measured() -> None:
 def test_what_is_on_paper_is_multiplied_from_the_largest_run_that_ended() -> None:
     said = scale.page([SITTING], 10_000.0, "<!-- paper -->")
     assert "By the run of 1,000: 5.12 events and 7,500 bytes an evaluation" in said
-    assert "| events | 5,120,000 | 51,200,000 | 512,000,000 | 5,120,000,000 |" in said
-    assert "| database, GB | 7.50 | 75.0 | 750 | 7,500 |" in said
-    assert "| days at 10,000 events/s through one append | 0.006 | 0.059 | 0.59 | 5.93 |" in said
+    assert "So 1,000,000,000 evaluations are 5.12 billion events and 7,500 GB." in said
+    assert "They take 116 days at that rate." in said
+    assert "One append, at 10,000 events/s, takes 5.93 days for them." in said
 
 
 def test_a_busy_machine_s_times_are_not_told() -> None:
