@@ -30,6 +30,7 @@ ELSEWHERE = {
 """Pages whose sessions another test runs."""
 BEFORE: dict[str, list[str]] = {
     "docs/concepts/validation.md": ["start run.yaml"],
+    "docs/how-to/calibrate.md": ["start configs/redteam.yaml"],
     "docs/how-to/export.md": ["start run.yaml"],
     "docs/how-to/read-evidence.md": ["start run.yaml"],
     "docs/how-to/review.md": ["start run.yaml"],
@@ -164,4 +165,5 @@ def _fill_in(sheet: Path) -> None:
     with sheet.open("w", encoding="utf-8-sig", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
-        writer.writerows({**row, "verdict": "pass"} for row in rows)
+        for row in rows:
+            writer.writerow(row | {"verdict": "pass" if row["item"] == "overall" else ""})
