@@ -117,10 +117,10 @@ def _pairs_by_probe(run: RecordedRun) -> Mapping[tuple[str, str], list[ProbedPai
         verdicts[outcome.model_key, case.suite_id, case.case_id] = outcome.passed
         if (other := case.expectation["compared_with"]) is not None:
             compared.append((outcome.model_key, case, other))
-    return _grouped(verdicts, compared)
+    return _group_pairs(verdicts, compared)
 
 
-def _grouped(
+def _group_pairs(
     verdicts: Mapping[tuple[str, str, str], bool | None], compared: list[tuple[str, Case, str]]
 ) -> Mapping[tuple[str, str], list[ProbedPair]]:
     pairs: defaultdict[tuple[str, str], list[ProbedPair]] = defaultdict(list)

@@ -24,8 +24,8 @@ from failproof_es.cli.starting.telemetry_beside import telemetry_beside
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.dialects.judge_probe.conversation import JudgedConversation
 from failproof_es.engine.planning.judge_probing import (
-    made_for,
-    probing,
+    make_conversations,
+    probe_configuration,
     require_judges,
     write_conversations,
 )
@@ -118,8 +118,8 @@ def probe(
         TemporaryDirectory() as folder,
     ):
         file = Path(folder, "judged.jsonl")
-        write_conversations(_conversations(loaded, store, run, cases, seed), file)
-        probes = probing(loaded, file, seed)
+        write_conversations(_choose_conversations(loaded, store, run, cases, seed), file)
+        probes = probe_configuration(loaded, file, seed)
         if dry_run:
             print_preflight(probes, store, options.output_format, allow)
             return
@@ -148,12 +148,12 @@ def flips(run: str, output_format: Format) -> None:
         print_flips(read_run(connection, run), output_format)
 
 
-def _conversations(
+def _choose_conversations(
     loaded: LoadedConfiguration, store: Store, run: str | None, cases: int, seed: int
 ) -> Sequence[JudgedConversation]:
     """The conversations to judge: those of the run, else made ones."""
     if run is None:
-        return made_for(loaded, store, cases, seed)
+        return make_conversations(loaded, store, cases, seed)
     with store.lend() as connection:
         return list(judged_conversations(read_run(connection, run), cases, seed))
 

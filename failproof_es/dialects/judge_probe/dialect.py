@@ -83,7 +83,9 @@ class JudgeProbe:
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
         """The question to the judge, as often as a run asks it; `None` once a reply counts."""
         replies = transcript.replies
-        if replies and (len(replies) >= case.expectation["attempts"] or _counts(case, replies[-1])):
+        if replies and (
+            len(replies) >= case.expectation["attempts"] or _is_complete(case, replies[-1])
+        ):
             return None
         return case.turns
 
@@ -175,7 +177,7 @@ def _read_reply(case: Case, reply: ModelReply) -> JudgeReading:
     return dialect.read_judgement(conversation.judged_case, conversation.transcript, reply)
 
 
-def _counts(case: Case, reply: ModelReply) -> bool:
+def _is_complete(case: Case, reply: ModelReply) -> bool:
     """Whether the judge's reply has every vote, so that it is not asked again."""
     reading = _read_reply(case, reply)
     return reading.verdict is not None and reading.missing is None

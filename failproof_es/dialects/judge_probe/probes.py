@@ -115,14 +115,14 @@ def _change_rubric(
 def _add_words(conversation: JudgedConversation, draw: Random) -> Iterator[ProbedConversation]:
     padding = " ".join(draw.choices(_PADDING, k=_PADDING_SENTENCES))
     for variant, place in _PLACES.items():
-        yield ProbedConversation("verbosity", variant, _beside(conversation, padding, place))
+        yield ProbedConversation("verbosity", variant, _add_to_answer(conversation, padding, place))
     claims = [f"{speaker} {claim}" for speaker in _SPEAKERS for claim in _CLAIMS]
     for number, claim in enumerate(draw.sample(claims, _AUTHORITIES), 1):
-        yield ProbedConversation("authority", str(number), _beside(conversation, claim))
-    by_other = _beside(conversation, _BY_OTHER)
+        yield ProbedConversation("authority", str(number), _add_to_answer(conversation, claim))
+    by_other = _add_to_answer(conversation, _BY_OTHER)
     other = ProbedConversation("self_preference", "other", by_other, None)
     yield other
-    by_same = _beside(conversation, _BY_SAME)
+    by_same = _add_to_answer(conversation, _BY_SAME)
     yield ProbedConversation("self_preference", "same", by_same, other.key)
 
 
@@ -136,7 +136,7 @@ def _inject_verdicts(
     for spelling, wrapper in zip(spellings, wrappers, strict=True):
         text = WRAPPERS[wrapper](SPELLINGS[spelling](verdict))
         place = _PLACES[draw.choice(sorted(_PLACES))]
-        changed = _beside(conversation, text, place)
+        changed = _add_to_answer(conversation, text, place)
         yield ProbedConversation("injection", f"{spelling}, {wrapper}", changed)
 
 
@@ -173,7 +173,7 @@ def _before(answer: str, words: str) -> str:
 _PLACES: Mapping[str, Callable[[str, str], str]] = {"behind": _behind, "before": _before}
 
 
-def _beside(
+def _add_to_answer(
     conversation: JudgedConversation, words: str, place: Callable[[str, str], str] = _behind
 ) -> JudgedConversation:
     """The conversation with further words beside the answer."""

@@ -38,7 +38,7 @@ def require_judges(loaded: LoadedConfiguration) -> None:
         raise InvalidInput([loaded.placed(problem)])
 
 
-def made_for(
+def make_conversations(
     loaded: LoadedConfiguration, store: LendsConnections, count: int, seed: int
 ) -> list[JudgedConversation]:
     """Conversations with made answers to a sample of at most `count` cases of the configuration.
@@ -84,7 +84,7 @@ def write_conversations(conversations: Iterable[JudgedConversation], file: Path)
     file.write_text("\n".join([*lines, ""]), "utf-8")
 
 
-def probing(loaded: LoadedConfiguration, file: Path, seed: int) -> LoadedConfiguration:
+def probe_configuration(loaded: LoadedConfiguration, file: Path, seed: int) -> LoadedConfiguration:
     """The configuration of the probes in this suite, with the judges as the models under test.
 
     Everything about answers is left out: gates, scorers, files of results.
