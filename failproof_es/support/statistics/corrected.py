@@ -22,7 +22,7 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, gammaincinv
+from scipy.special import betaincinv, gammaincinv, ndtri, stdtrit
 
 from failproof_es.support.statistics.interval import CONFIDENCE, Floats, Interval
 
@@ -53,8 +53,9 @@ UNKNOWN = EstimatedFigure(None, None)
 class JudgedSample:
     """Evaluations with a judge's verdict, some of which have a label of people.
 
-    `passed` has the verdict of each stratum; the other arrays have one entry for each evaluation:
-    its stratum, its label (1, 0, or NaN without one) and its cluster, numbered by name.
+    `passed` has the verdict of each stratum; a verdict that no evaluation has is an empty stratum.
+    The other arrays have one entry for each evaluation: its stratum, its label (1, 0, or NaN
+    without one) and its cluster, numbered by name.
     """
 
     passed: NDArray[np.bool_]
@@ -76,7 +77,9 @@ class JudgedSample:
         Labels must be missing at random within a stratum and a verdict.
         """
         names = list(zip(drawn_from or verdicts, verdicts, strict=True))
-        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        given = {verdict for _, verdict in names}
+        never = [(None, verdict) for verdict in (True, False) if names and verdict not in given]
+        numbers = {name: number for number, name in enumerate(dict.fromkeys([*names, *never]))}
         return cls(
             np.array([verdict for _, verdict in numbers], dtype=bool),
             np.array([numbers[name] for name in names], dtype=int),
@@ -241,7 +244,7 @@ def _estimate(
     """The figure and its interval; `unlabelled` samples, by index, need no labels."""
     counts = [sample.label_counts for sample in samples]
     if any(
-        not len(sample.strata) or (at not in unlabelled and not labels.all())
+        not len(sample.strata) or (at not in unlabelled and not labels[sample.sizes > 0].all())
         for at, (sample, (labels, _)) in enumerate(zip(samples, counts, strict=True))
     ):
         return UNKNOWN
@@ -268,12 +271,19 @@ def _design_effect(
     """The variance of the figure with its clusters, relative to that of independent evaluations.
 
     As for a rate (`rates.effective_size`), the design effect of few clusters is raised by its
-    relative standard error. 1 if every evaluation is its own cluster.
+    relative standard error, or by Student's t where that is more, and is at most that of clusters
+    whose outcomes are all alike (Kish, 1965): that one, if a single cluster has labels. 1 if every
+    evaluation is its own cluster.
     """
     names = [name for sample in samples for name in sample.clusters]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
     if len(numbers) == len(names):
         return 1.0
+    places = np.array([numbers[name] for name in names])
+    labelled = np.concatenate([~np.isnan(sample.labels) for sample in samples])
+    with_labels = len(np.unique(places[labelled]))
+    if with_labels < 2:
+        return _alike(places[labelled])
     shares = [(true + _PRIOR) / (labels + 2 * _PRIOR) for labels, true in counts]
     influences = np.concatenate(
         [
@@ -281,21 +291,33 @@ def _design_effect(
             for at, sample in enumerate(samples)
         ]
     )
-    places = np.array([numbers[name] for name in names])
-    sums = np.bincount(places, influences)
     independent = float((influences**2).sum())
     if not independent:
         return 1.0
     count = len(numbers)
-    together = float((sums**2).sum()) * count / max(count - 1, 1)
-    labelled = np.concatenate([~np.isnan(sample.labels) for sample in samples])
-    with_labels = len(np.unique(places[labelled]))
-    raised = 1 + 1 / sqrt(2 * max(with_labels - 1, 1))
-    return max(together / independent * raised, _SMALLEST_EFFECT)
+    together = float((np.bincount(places, influences) ** 2).sum()) * count / (count - 1)
+    effect = together / independent * _few_clusters(with_labels)
+    most = max(_alike(places[labelled]), _alike(places))
+    return max(min(effect, most), 1.0 if len(samples) == 1 else _SMALLEST_EFFECT)
 
 
 _SMALLEST_EFFECT = 0.25
 """Pairs of the same cases can make a difference more certain, at most by this factor."""
+
+
+def _alike(places: NDArray[np.int_]) -> float:
+    """The design effect of clusters whose outcomes are all alike; `places` numbers the clusters."""
+    sizes = np.bincount(places)
+    return float((sizes**2).sum() / sizes.sum())
+
+
+def _few_clusters(clusters: int) -> float:
+    """The factor by which a design effect from this many clusters is raised."""
+    student = float(stdtrit(clusters - 1, _UPPER) / ndtri(_UPPER))
+    return max(1 + 1 / sqrt(2 * (clusters - 1)), student**2)
+
+
+_UPPER = (1 + CONFIDENCE) / 2
 
 
 def _derivatives(

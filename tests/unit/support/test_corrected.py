@@ -97,6 +97,25 @@ def test_evaluations_of_one_cluster_are_no_further_evidence() -> None:
     assert width(corrected_rate(sample(rows * 4))) < alone * 0.6
 
 
+@every("families", [1, 2, 5])
+def test_few_clusters_are_less_evidence_than_their_evaluations(families: int) -> None:
+    rows = GOOD + BAD
+    alone = width(corrected_rate(sample(rows)))
+    alike = sample(rows, [(place // 2) % families for place in range(len(rows))])
+    assert width(corrected_rate(alike)) > alone * (2.5 if families == 1 else 0.999)
+    halves = sample(rows, [place < len(rows) / 2 for place in range(len(rows))])
+    assert width(corrected_rate(halves)) > 2.5 * alone, "Student's t of one degree of freedom"
+
+
+def test_a_judge_that_gave_one_verdict_is_not_known_to_always_give_it() -> None:
+    passed = sample([(True, label) for label in (True, False) * 5])
+    for estimate in (true_positive_rate(passed), false_positive_rate(passed)):
+        assert estimate.value == 1.0 and 0.05 < width(estimate) < 0.6
+    kappa = judge_kappa(passed)
+    assert kappa.value == 0.0 and width(kappa) > 0.05
+    assert corrected_rate(passed).value == 0.5
+
+
 verdicts = st.tuples(st.booleans(), st.sampled_from([True, False, None]))
 
 
