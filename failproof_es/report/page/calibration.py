@@ -104,7 +104,7 @@ def _differences(calibration: JudgeCalibration, of_run: str) -> Table:
 
 def _errors(errors: tuple[JudgeErrors, ...], of_run: str) -> Table:
     return table_of(
-        f"Errors of the judges{of_run}",
+        f"Errors of the judges, over all evaluations{of_run}",
         errors,
         (TableColumn("judge", "name"), lambda row: judge_named(row.by)),
         (TableColumn("on what", "text"), lambda row: row.what),

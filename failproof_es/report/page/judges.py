@@ -80,7 +80,7 @@ def _usd(cost: Cost | None) -> str:
 def _agreement(agreement: tuple[JudgeAgreement, ...]) -> Table:
     anything_left_out = any(raters.left_out for raters in agreement)
     return table_of(
-        "Agreement beyond chance",
+        "Agreement beyond chance, on what both rated",
         agreement,
         (
             TableColumn("who", "name"),
