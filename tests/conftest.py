@@ -32,6 +32,7 @@ from failproof_es.store.store import Store
 from failproof_es.support.bounded import untrusted_patterns
 from failproof_es.support.bounded.process import BoundedPool
 from projections.follower import Follower
+from tests.acceptance.sessions import connections_replaced, end_idle_sessions
 from tests.acceptance.warm import FOLLOW_AT_THE_END
 from tests.examples import register_profiles
 from tests.selection import thin_variants
@@ -92,6 +93,13 @@ def certificates_read_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         once = cache(httpx.create_ssl_context)
         patched.setattr("httpx._transports.default.create_ssl_context", once)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sessions_handed_on() -> Iterator[None]:
+    """From one command of this process to the next."""
+    with connections_replaced():
         yield
 
 
@@ -226,6 +234,7 @@ def create_database(server: EmbeddedServer, name: str, template: str = "template
 
     By copying its files: that takes less than half of what writing each page to the log takes.
     """
+    end_idle_sessions()
     _execute(server, "CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY", name, template)
     if not template.startswith("template"):
         give_log_key()
@@ -241,6 +250,7 @@ def _forget_checkpoints() -> None:
 
 def drop_database(server: EmbeddedServer, name: str) -> None:
     """Whoever is connected to it."""
+    end_idle_sessions()
     _execute(server, "DROP DATABASE {} WITH (FORCE)", name)
 
 

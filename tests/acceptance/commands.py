@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 from failproof_es.cli import main
 from failproof_es.store.store import Store
+from tests.acceptance.sessions import handed_on
 from tests.acceptance.warm import ForkedProcess, WarmProcess, usable
 
 ROOT = Path(__file__).parents[2]
@@ -126,7 +127,7 @@ def invoke(
 
     `answers` is what it reads from standard input.
     """
-    with within(cwd):
+    with within(cwd), handed_on():
         done = CliRunner().invoke(
             main,
             [str(argument) for argument in arguments],
