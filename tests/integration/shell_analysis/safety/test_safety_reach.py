@@ -77,11 +77,11 @@ def reasons(command: str) -> set[str]:
     return {reason.code.value for reason in judge_safety(command).reasons}
 
 
-def require(broad: Iterable[str], harmless: Iterable[str]) -> None:
-    """That those are unsafe as they delete too much, and these are safe. Parsed together."""
+def require(broad: Iterable[str], harmless: Iterable[str], code: str = "DELETE_BROAD") -> None:
+    """Require that the first are unsafe for this reason and the others safe; one process parses."""
     unsafe, safe = list(broad), list(harmless)
     parse_commands([*unsafe, *safe])
-    assert [each for each in unsafe if "DELETE_BROAD" not in reasons(each)] == []
+    assert [each for each in unsafe if code not in reasons(each)] == []
     assert [each for each in safe if reasons(each)] == []
 
 
@@ -113,12 +113,13 @@ def test_destroying_what_a_pattern_matches_is_judged_by_the_pattern(verb: str, r
 @every("write", [">", ": >", "true >", "cat /dev/null >", "printf '' >", "echo >",
                                    "cat other >"])  # fmt: skip
 def test_a_redirection_that_empties_what_a_pattern_matches_is_unsafe(write: str) -> None:
-    assert "DELETE_BROAD" in reasons(f'for f in *; do {write} "$f"; done')
-    assert "DELETE_BROAD" in reasons(f'find . -type f | while read -r f; do {write} "$f"; done')
-    assert not reasons(f'for f in *.tmp; do {write} "$f"; done')
-    assert not reasons(f"{write} app.log")
     appends = write.replace(">", ">>")
-    assert not reasons(f'for f in *; do {appends} "$f"; done')
+    require(
+        (f'{files}; do {write} "$f"; done'
+         for files in ("for f in *", "find . -type f | while read -r f")),
+        (f'for f in *.tmp; do {write} "$f"; done', f"{write} app.log",
+         f'for f in *; do {appends} "$f"; done'),
+    )  # fmt: skip
 
 
 @every("reach", REACHES)
@@ -127,18 +128,18 @@ def test_letting_everybody_write_in_a_tree_is_unsafe_however_it_is_reached(
     verb: str, twin: str, reach: str
 ) -> None:
     make = REACHES[reach]
-    for folder in ("/", ".", "~", "/var/www", "./public"):
-        assert "PERM_BROAD" in reasons(make(verb, folder, "")), make(verb, folder, "")
-    for folder in (".", "/var/www", "./public"):
-        assert not reasons(make(twin, folder, "")), make(twin, folder, "")
+    require(
+        (make(verb, folder, "") for folder in ("/", ".", "~", "/var/www", "./public")),
+        (make(twin, folder, "") for folder in (".", "/var/www", "./public")),
+        "PERM_BROAD",
+    )
 
 
 @every("reach", PATTERNS)
 @every(("verb", "twin"), OPENS_AND_TWINS)
 def test_letting_everybody_write_what_a_pattern_matches(verb: str, twin: str, reach: str) -> None:
-    assert "PERM_BROAD" in reasons(PATTERNS[reach](verb, "*"))
-    assert not reasons(PATTERNS[reach](verb, "run.sh"))
-    assert not reasons(PATTERNS[reach](twin, "*"))
+    make = PATTERNS[reach]
+    require([make(verb, "*")], [make(verb, "run.sh"), make(twin, "*")], "PERM_BROAD")
 
 
 PROGRAMS = {
@@ -171,10 +172,8 @@ PROGRAMS = {
 def test_a_program_in_another_language_is_judged_by_what_it_reaches(
     code: str, program: str
 ) -> None:
-    for pattern in ("*", "/*"):
-        assert code in reasons(program.format(pattern)), program.format(pattern)
-    for pattern in ("*.tmp", "build/*.o"):
-        assert not reasons(program.format(pattern)), program.format(pattern)
+    broad, harmless = map(program.format, ("*", "/*")), map(program.format, ("*.tmp", "build/*.o"))
+    require(broad, harmless, code)
 
 
 @every(
@@ -229,10 +228,11 @@ SENDERS = (
 
 @every("sender", SENDERS)
 def test_a_copy_of_the_whole_system_or_of_secrets_to_another_host_is_unsafe(sender: str) -> None:
-    for source in ("/", "/etc/shadow", "/etc", "~/.ssh"):
-        assert "EXFILTRATE" in reasons(sender.format(source)), sender.format(source)
-    for source in ("report.txt", "./build", "/srv/site", "/tmp/x"):
-        assert not reasons(sender.format(source)), sender.format(source)
+    require(
+        map(sender.format, ("/", "/etc/shadow", "/etc", "~/.ssh")),
+        map(sender.format, ("report.txt", "./build", "/srv/site", "/tmp/x")),
+        "EXFILTRATE",
+    )
 
 
 @every(
@@ -283,9 +283,11 @@ READS_AND_WRITES = (
 
 @every(("reads", "writes"), READS_AND_WRITES)
 def test_what_a_program_reads_is_not_what_it_writes(reads: str, writes: str) -> None:
-    assert not reasons(reads.format("/etc/hosts")), reads
-    assert "SYSTEM_FILE_WRITE" in reasons(writes.format("/etc/hosts")), writes
-    assert not reasons(writes.format("there")), writes
+    require(
+        [writes.format("/etc/hosts")],
+        [reads.format("/etc/hosts"), writes.format("there")],
+        "SYSTEM_FILE_WRITE",
+    )
 
 
 @every(
