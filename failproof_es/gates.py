@@ -127,11 +127,11 @@ def judge_gates(
             of = tallies.get(change.model)
             if of is not None and of.everything.awaiting:
                 judged[name] |= {"met": False, "why": _describe_awaited(of.everything)}
-            judged[name] = _not_judged(judged[name], again)
+            judged[name] = not_judged(judged[name], again)
     return judged
 
 
-def _not_judged(gate: Gate, again: RetryBias) -> Gate:
+def not_judged(gate: Gate, again: RetryBias) -> Gate:
     """The same gate if evaluations were not chosen by their results, else a gate that is not met.
 
     It then has no measurement.
@@ -225,11 +225,11 @@ def _unique(name: str, gates: Mapping[str, Gate]) -> str:
 def _judge_model(limits: Gates, model: str, tally: ModelTally, again: RetryBias) -> NamedGates:
     """The gates of one model, each with its name."""
     for name, gate in _judge_rates(limits, tally):
-        yield name, _not_judged(gate, again)
+        yield name, not_judged(gate, again)
     yield from _judge_unscored(limits, model, tally, again.unscored_before.get(model, 0))
     if limits.no_failures_at is not None:
         failures = _judge_failures(limits.no_failures_at, tally.severities)
-        yield "no_failures_at", _not_judged(failures, again)
+        yield "no_failures_at", not_judged(failures, again)
 
 
 def _judge_rates(limits: Gates, tally: ModelTally) -> NamedGates:

@@ -23,6 +23,7 @@ from failproof_es.engine.calibration.label_sample import read_labels, record_sam
 from failproof_es.events import RunStarted
 from failproof_es.events.base import ENDED
 from failproof_es.gate_words import gate_line
+from failproof_es.gates import RetryBias
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import Connection, find, max_position
@@ -142,8 +143,10 @@ def close(run: str, incomplete: bool) -> None:
 
     with session().open_store() as store, store.lend() as connection:
         recorded = read_run(connection, run)
+        by_result = recorded.chosen_by_result
+        again = RetryBias(None if by_result is None else by_result.reason)
         with signed_and_followed(store) as signer:
-            gates = calibrate_run(store, connection, recorded.run, incomplete=incomplete)
+            gates = calibrate_run(store, connection, recorded.run, again, incomplete=incomplete)
         exit_if_changed(signer)
         number = recorded.started.run_number
     for name, gate in gates.items():

@@ -308,7 +308,7 @@ def close(run: str, incomplete: bool) -> None:
         }
         with _keeping_up(store):
             record_operations(store, run_id, [(ReviewClosed, fields)])
-        gates = {**(recorded.run.gates or {}), **judgement.gates}
+        gates = recorded.gates | judgement.gates
     for gate_name, gate in gates.items():
         print_line(gate_line(gate_name, gate))
     say(f"reviews of run {recorded.started.run_number} closed as of position {recorded.up_to}")

@@ -13,6 +13,7 @@ from failproof_es.engine.calibration.label_sample import Labels, read_labels
 from failproof_es.engine.calibration.measuring import corrected_rates, measure_errors, reliability
 from failproof_es.engine.operations import record_operations
 from failproof_es.events import CalibratedJudge, JudgeCalibrated, LabelsDrawn
+from failproof_es.gates import RetryBias
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import Connection, max_position
 from failproof_es.store.store import Store
@@ -20,7 +21,7 @@ from failproof_es.support.plurals import plural
 
 
 def calibrate_run(
-    store: Store, connection: Connection, run: Run, *, incomplete: bool
+    store: Store, connection: Connection, run: Run, again: RetryBias, *, incomplete: bool
 ) -> dict[str, Any]:
     """Record the calibration of the run's judges by its last sample; return the judged gates.
 
@@ -39,7 +40,7 @@ def calibrate_run(
     labels = read_labels(connection, sample, position)
     _require_labels(number, sample, labels, incomplete=incomplete)
     judged = read_judged_run(connection, run, sample.position)
-    fields = calibration_fields(judged, sample, labels, position)
+    fields = calibration_fields(judged, sample, labels, position, again)
     record_operations(store, run_id, [(JudgeCalibrated, fields)])
     gates: dict[str, Any] = fields["gates"]
     return gates
@@ -58,7 +59,7 @@ def _require_labels(number: int, sample: LabelsDrawn, labels: Labels, *, incompl
 
 
 def calibration_fields(
-    judged: JudgedRun, sample: LabelsDrawn, labels: Labels, position: int
+    judged: JudgedRun, sample: LabelsDrawn, labels: Labels, position: int, again: RetryBias
 ) -> dict[str, Any]:
     """The fields of a `JudgeCalibrated` event, by these labels as of `position`. Reads nothing."""
     errors = measure_errors(judged, labels)
@@ -87,6 +88,7 @@ def calibration_fields(
                 recorded_configuration(judged.started).gates,
                 [model.key for model in judged.started.models],
                 errors, corrected_rates(judged, labels.passed), age_days=0.0,
+                again=again,
             )
         ),
     }  # fmt: skip

@@ -11,11 +11,13 @@ from failproof_es.engine.calibration.judge_quality import JudgeQuality, read_jud
 from failproof_es.engine.calibration.measuring import CorrectedRate
 from failproof_es.engine.history import Connection
 from failproof_es.events import JudgeErrors, Measured
-from failproof_es.gates import Gate, NamedGates
+from failproof_es.gates import Gate, NamedGates, RetryBias, not_judged
 from failproof_es.support.statistics import EstimatedFigure
 
 
-def read_gates_on_judges(connection: Connection, limits: Gates, run: Run) -> dict[str, Gate]:
+def read_gates_on_judges(
+    connection: Connection, limits: Gates, run: Run, again: RetryBias
+) -> dict[str, Gate]:
     """The gates of `limits` on the judges of the run, by name, as of now.
 
     Empty without such a gate. Raises as `read_judge_quality` does.
@@ -25,11 +27,15 @@ def read_gates_on_judges(connection: Connection, limits: Gates, run: Run) -> dic
     fresh_days = limits.max_judge_age or FRESH_DAYS
     quality = read_judge_quality(connection, run, fresh_days=fresh_days)
     models = [model.key for model in run.started.models]
-    return judge_gates_on_judges(limits, models, quality, run.started.run_number)
+    return judge_gates_on_judges(limits, models, quality, run.started.run_number, again)
 
 
 def judge_gates_on_judges(
-    limits: Gates, models: Sequence[str], quality: JudgeQuality | None, run_number: int
+    limits: Gates,
+    models: Sequence[str],
+    quality: JudgeQuality | None,
+    run_number: int,
+    again: RetryBias,
 ) -> dict[str, Gate]:
     """The gates of `limits` on judges, by name. `quality` is `None` if no judge scored anything.
 
@@ -44,7 +50,7 @@ def judge_gates_on_judges(
             for full, model in _names(name, models)
         }
     errors, age_days = quality.calibration.event.errors, quality.calibration.age_days
-    return dict(judge_calibrated(limits, models, errors, quality.rates, age_days))
+    return dict(judge_calibrated(limits, models, errors, quality.rates, age_days, again))
 
 
 def _names(gate: str, models: Sequence[str]) -> Iterator[tuple[str, Gate]]:
@@ -76,11 +82,13 @@ def judge_calibrated(
     errors: Sequence[JudgeErrors],
     rates: Sequence[CorrectedRate],
     age_days: float,
+    again: RetryBias,
 ) -> NamedGates:
     """The gates of `limits` on judges, each with its name, by a calibration that holds. Pure.
 
     `models` are those of the run. `errors` are those of the calibration, that of whole evaluations
-    first; `rates` the run's.
+    first; `rates` the run's. Rates are not judged if `again` says that evaluations were chosen by
+    their results.
     """
     is_lower = limits.judge == "lower"
     if (least := limits.min_judge_agreement) is not None:
@@ -92,7 +100,8 @@ def judge_calibrated(
             rate = rates_of_models.get(model["model"])
             figure = None if rate is None else _of(rate.corrected)
             of = 0 if rate is None else rate.judged.total
-            yield name, _least(least, figure, of, is_lower=is_lower) | model
+            gate = not_judged(_least(least, figure, of, is_lower=is_lower), again)
+            yield name, gate | model
     if (most := limits.max_judge_age) is not None:
         age = round(age_days, 2)
         yield "max_judge_age", {"limit": most, "measured": age, "of": None, "met": age <= most}

@@ -63,7 +63,11 @@ class _Asked:
     templates: set[str] = field(default_factory=set)
     rubrics: set[str] = field(default_factory=set)
 
-    def add(self, evaluation: RecordedEvaluation) -> None:
+    def add_case(self, case: Case) -> None:
+        self.templates.add(str(case.expectation.get(_TEMPLATE)))
+        self.rubrics.add(graded_digest(case.model_dump(mode="json")))
+
+    def add_verdicts(self, evaluation: RecordedEvaluation) -> None:
         for event in evaluation.history:
             if isinstance(event, ResponseReceived) and event.judge is not None and event.model:
                 self.answered[event.judge].add(event.model)
@@ -71,9 +75,6 @@ class _Asked:
                 self.graders.add((event.grader, event.grader_version))
             elif isinstance(event, Scored):
                 self.graders.add((event.scorer, event.scorer_version))
-        case = evaluation.case
-        self.templates.add(str(case.expectation.get(_TEMPLATE)))
-        self.rubrics.add(graded_digest(case.model_dump(mode="json")))
 
 
 def read_judged_run(connection: Connection, run: Run, up_to: int | None = None) -> JudgedRun:
@@ -85,9 +86,10 @@ def read_judged_run(connection: Connection, run: Run, up_to: int | None = None) 
     asked = _Asked()
     evaluations = []
     for recorded in recorded_evaluations(connection, run, up_to=up_to):
+        asked.add_case(recorded.case)  # scored or not: a lost answer changes no rubric
         state = recorded.state()
         if state.verdicts and state.score is not None and state.score.passed is not None:
-            asked.add(recorded)
+            asked.add_verdicts(recorded)
             evaluations.append(
                 JudgedEvaluation(
                     recorded.key.evaluation_id,

@@ -19,7 +19,7 @@ from failproof_es.engine.related_runs.baseline_gates import changes_since
 from failproof_es.engine.related_runs.paired_results import RunScores
 from failproof_es.events import Counts, RunCompleted, RunFailed, RunPaused, RunSealed, RunValidated
 from failproof_es.gate_words import describe_unscored
-from failproof_es.gates import Change, Gate, judge_gates, limits_at_the_end
+from failproof_es.gates import Change, Gate, RetryBias, judge_gates, limits_at_the_end
 from failproof_es.ledger.seal import Seal
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.reading.reader import Connection
@@ -72,19 +72,21 @@ async def finalize(
             again=again,
             bounds=bounds,
         )
-        judged |= await reader.read(_gates_on_judges, limits, reading.run)
+        judged |= await reader.read(_gates_on_judges, limits, reading.run, again)
         await stream.record(RunCompleted, counts=counts, gates=judged)
     return reading
 
 
-def _gates_on_judges(connection: Connection, limits: Gates, run: Run) -> dict[str, Gate]:
+def _gates_on_judges(
+    connection: Connection, limits: Gates, run: Run, again: RetryBias
+) -> dict[str, Gate]:
     if not limits.on_judges:
         return {}
     from failproof_es.engine.calibration.gates_on_judges import (  # scipy takes a third of a second
         read_gates_on_judges,
     )
 
-    return read_gates_on_judges(connection, limits, run)
+    return read_gates_on_judges(connection, limits, run, again)
 
 
 async def scan(

@@ -152,7 +152,7 @@ def test_gates_on_judges_need_a_calibration_that_holds(
         document: dict[str, Any] = orjson.loads(shown.stdout)
         return document
 
-    never = started()
+    never = started(gates=limits | {"by": "people", "min_accuracy": 0.5})
     assert {never[name]["why"] for name in limits} == {
         "these judges were never calibrated: `failproof-es calibrate 2 --labels 100`"
     }
@@ -164,6 +164,14 @@ def test_gates_on_judges_need_a_calibration_that_holds(
     assert [gates[name]["met"] for name in limits] == [False, True, True]
     assert gates["min_corrected_accuracy"]["measured"] == pytest.approx(TRUE_RATE)
     assert 0 < gates["min_judge_agreement"]["measured"] < 0.6
+
+    by_people = invoke(store.url, "review", "close", "2", cwd=tmp_path)
+    assert "gate min_accuracy 0.5" in by_people.stdout
+    assert "never calibrated" not in by_people.stdout, "the calibration judged these gates since"
+    branch = invoke(store.url, "resume", "2", "--again", "failed", "--quiet", cwd=tmp_path)
+    assert branch.exit_code == 3, branch.stderr
+    again = facts(store)["gates"]["min_corrected_accuracy"]
+    assert not again["met"] and "asked again only what had failed in run 2" in again["why"]
 
     transferred = started(models=[{**configuration["models"][0], "model": "other"}])
     assert [transferred[name]["met"] for name in limits] == [False, True, True]
