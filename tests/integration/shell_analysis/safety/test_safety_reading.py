@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from failproof_es.shell_analysis import parse_commands
 from failproof_es.shell_analysis.safety import ReasonCode, judge_safety, judge_safety_many
 from tests.every import every
 
@@ -117,6 +120,12 @@ WRAPPINGS = [
     "docker-compose exec web {}",
     "ssh -o ProxyCommand='{}' host",
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def wrappings_parsed() -> None:
+    """One process parses many, whose trees are then at hand."""
+    parse_commands(each.format(text) for each in WRAPPINGS for text in (DELETION, HARMLESS))
 
 
 @every("wrapping", WRAPPINGS)
