@@ -199,11 +199,16 @@ def needed(width: float, evaluations: int, **shares: Any) -> None:
 
 def _read_policy(path: Path) -> str:
     try:
-        return read_file(path, _LARGEST_POLICY).decode()
+        text = read_file(path, _LARGEST_POLICY).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidInput.because(
             "not-utf8", f"{path} is not UTF-8 text", remedy="save it as UTF-8"
         ) from None
+    if not text.strip():
+        raise InvalidInput.because(
+            "empty-file", f"{path} has no text", remedy="write how people are to decide"
+        )
+    return text
 
 
 def _run_of(connection: Connection, run: str) -> RecordedRun:

@@ -50,7 +50,16 @@ def judge_gates_on_judges(
             for full, model in _names(name, models)
         }
     errors, age_days = quality.calibration.event.errors, quality.calibration.age_days
-    return dict(judge_calibrated(limits, models, errors, quality.rates, age_days, again))
+    judged = dict(judge_calibrated(limits, models, errors, quality.rates, age_days, again))
+    if quality.lacks_labels and again.by_result is None:
+        number = quality.calibration.run_number
+        why = f"run {number}, which was labelled, is archived: attach it, or {_advice(run_number)}"
+        judged |= {
+            name: gate | {"why": why}
+            for name, gate in judged.items()
+            if name.startswith("min_corrected_accuracy")
+        }
+    return judged
 
 
 def _names(gate: str, models: Sequence[str]) -> Iterator[tuple[str, Gate]]:
@@ -66,7 +75,7 @@ def _why_refused(quality: JudgeQuality | None, run_number: int) -> str | None:
     """Why nothing is known of the judges; `None` if a calibration holds."""
     if quality is None:
         return "no judge scored an evaluation"
-    advice = f"`failproof-es calibrate {run_number} --labels 100`"
+    advice = _advice(run_number)
     if quality.calibration is None:
         return f"these judges were never calibrated: {advice}"
     if quality.calibration.stale:
@@ -74,6 +83,10 @@ def _why_refused(quality: JudgeQuality | None, run_number: int) -> str | None:
         number = quality.calibration.run_number
         return f"the calibration of run {number} is stale: {reasons}: {advice}"
     return None
+
+
+def _advice(run_number: int) -> str:
+    return f"`failproof-es calibrate {run_number} --labels 100`"
 
 
 def judge_calibrated(

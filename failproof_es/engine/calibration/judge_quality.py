@@ -38,6 +38,8 @@ class JudgeQuality:
     differences: tuple[CorrectedDifference, ...]
     remarks: tuple[str, ...]
     """Limits of the corrected numbers, one sentence each."""
+    lacks_labels: bool
+    """Whether the labelled run is archived, so that its labels cannot be read."""
 
     @property
     def is_fresh(self) -> bool:
@@ -98,7 +100,8 @@ def judge_quality(
     if calibration is not None and drawn > 1:
         number = calibration.run_number
         remarks += (f"{drawn} samples were drawn from run {number}: the last one counts.",)
-    return JudgeQuality(calibration, rates, differences, remarks)
+    lacks_labels = calibration is not None and not calibration.stale and labelled is None
+    return JudgeQuality(calibration, rates, differences, remarks, lacks_labels)
 
 
 def _remarks(

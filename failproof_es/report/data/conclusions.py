@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 
 from failproof_es.catalogue.run import RunDocument
 from failproof_es.catalogue.wording import describe_bounds, judge_named, points
@@ -88,7 +88,7 @@ def verdict(
         *_runs_chosen_by_result(runs),
         *_unscored(series),
         *_fixed_outcomes(series),
-        *chain.from_iterable(map(corrected_rates, calibrated)),
+        *_corrected_rates(calibrated),
         *(("plain", sentence) for sentence in islice(_unlike_series(compared), 1)),
     ]
     if pooled is not None:
@@ -186,6 +186,13 @@ def _unfinished_runs(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
                 "doubt",
                 f"Run {run.run_number} has not ended ({run.status}): the numbers cover {finished}.",
             )
+
+
+def _corrected_rates(calibrated: Sequence[JudgeCalibration]) -> Iterator[TonedSentence]:
+    """A sentence for each corrected rate, with its run if there are several."""
+    for calibration in calibrated:
+        of_run = f" (run {calibration.run_number})" if len(calibrated) > 1 else ""
+        yield from corrected_rates(calibration, of_run)
 
 
 def _runs_chosen_by_result(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:

@@ -8,14 +8,17 @@ from failproof_es.report.data.content import JudgeCalibration, Tone
 from failproof_es.support.percentages import percent, percent_range
 
 
-def corrected_rates(calibration: JudgeCalibration) -> Iterator[tuple[Tone, str]]:
-    """A sentence for each corrected rate: a doubt if its interval excludes the judged rate."""
+def corrected_rates(calibration: JudgeCalibration, of_run: str) -> Iterator[tuple[Tone, str]]:
+    """A sentence for each corrected rate: a doubt if its interval excludes the judged rate.
+
+    `of_run` follows the name of the model, such as ` (run 2)`.
+    """
     for rate in calibration.rates:
         value, interval, judged = rate.corrected.value, rate.corrected.interval, rate.judged.value
         if value is None or interval is None or judged is None:
             continue
         corrected = (
-            f"Corrected for the errors of its judges, {rate.model} passes {percent(value)} "
+            f"Corrected for the errors of its judges, {rate.model}{of_run} passes {percent(value)} "
             f"({percent_range((interval.low, interval.high))}) of what they judged"
         )
         if interval.low <= judged <= interval.high:

@@ -196,6 +196,9 @@ def test_labels_need_a_run_that_ended_and_was_judged(
     for arguments in (("latest", "--labels", "5"), ("show", "latest")):
         refused = calibrate(store, tmp_path, *arguments)
         assert refused.exit_code == 2 and "[nothing-judged]" in refused.stderr
+    (tmp_path / "policy.txt").write_bytes(b"\xef\xbb\xbf \n")
+    empty = calibrate(store, tmp_path, "latest", "--labels", "5", "--policy", "policy.txt")
+    assert empty.exit_code == 2 and "[empty-file]" in empty.stderr
     assert "[no-sample]" in calibrate(store, tmp_path, "close", "latest").stderr
     sheet = invoke(
         store.url, "review", "export", "latest", "s.csv", "--only", "sample", cwd=tmp_path
