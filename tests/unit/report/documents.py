@@ -93,7 +93,6 @@ def document(name: str = "r", **more: Any) -> RunDocument:
         "latency_p95_ms": None,
         "reviews": {},
         "by_people": (),
-        "judges_measured": None,
         "evaluations_unread": False,
         "validation": None,
         "protection": ProtectionStatus(False, 0, 0, 0, (), True),
