@@ -32,7 +32,7 @@ from failproof_es.report.data.content import (
     Tone,
     Verdict,
 )
-from failproof_es.report.data.judge_sentences import corrected_rates, unmeasured_judges
+from failproof_es.report.data.judge_sentences import sentences_on_judges, unmeasured_judges
 from failproof_es.report.data.observations import UNFINISHED, Observation
 from failproof_es.report.data.result_sentence import result_sentences
 from failproof_es.support.percentages import percent
@@ -88,7 +88,7 @@ def verdict(
         *_runs_chosen_by_result(runs),
         *_unscored(series),
         *_fixed_outcomes(series),
-        *_corrected_rates(calibrated),
+        *_on_judges(calibrated),
         *(("plain", sentence) for sentence in islice(_unlike_series(compared), 1)),
     ]
     if pooled is not None:
@@ -188,11 +188,11 @@ def _unfinished_runs(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
             )
 
 
-def _corrected_rates(calibrated: Sequence[JudgeCalibration]) -> Iterator[TonedSentence]:
-    """A sentence for each corrected rate, with its run if there are several."""
+def _on_judges(calibrated: Sequence[JudgeCalibration]) -> Iterator[TonedSentence]:
+    """Sentences on the judges of each run, with its number if there are several."""
     for calibration in calibrated:
         of_run = f" (run {calibration.run_number})" if len(calibrated) > 1 else ""
-        yield from corrected_rates(calibration, of_run)
+        yield from sentences_on_judges(calibration, of_run)
 
 
 def _runs_chosen_by_result(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:

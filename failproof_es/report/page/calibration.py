@@ -16,13 +16,24 @@ from failproof_es.support.plurals import plural
 from failproof_es.support.statistics import EstimatedFigure, Interval
 
 _METHOD = (
-    "People labelled a random sample of the judged evaluations without seeing the verdicts. A rate "
+    "People labelled a sample of the judged evaluations, drawn at random for each verdict, without "
+    "seeing the verdicts. A rate "
     "corrected by labels is the labelled share of each verdict, weighted by how often the judges "
     "gave it: it holds whatever the errors of the judges. One corrected by error rates (Rogan and "
     "Gladen) assumes that the judges err on these answers as on the labelled ones. A true positive "
     "is good and was passed, a false positive is bad and was passed. The 95 % intervals come from "
     "draws of Jeffreys' posteriors, with the design effect of the clusters."
 )
+
+
+def where_corrected(report: Report) -> Iterator[Paragraph]:
+    """A note that the section's numbers are the judges', if the report has corrected ones."""
+    rates = [rate for calibration in report.calibrations for rate in calibration.rates]
+    if any(rate.corrected.value is not None for rate in rates):
+        yield Paragraph(
+            'By the verdicts of the judges; under "Judges and people" corrected for their errors.',
+            note=True,
+        )
 
 
 def calibrated_judges(report: Report) -> Iterator[Block]:
@@ -42,7 +53,8 @@ def _of_run(calibration: JudgeCalibration, of_run: str) -> Iterator[Block]:
         yield Paragraph(
             f"Judges measured on {plural(calibration.labels, 'label')} by "
             f"{', '.join(calibration.labelled_by)} of run {calibration.labelled_run}, "
-            f"{made:%Y-%m-%d} ({plural(int(calibration.age_days or 0), 'day')} old){agreed}."
+            f"{made:%Y-%m-%d %H:%MZ} ({plural(int(calibration.age_days or 0), 'day')} old)"
+            f"{agreed}. The labellers did not see the verdicts."
         )
     title = f"Passed by the judges, and corrected{of_run}"
     yield from _picture(title, calibration)
@@ -97,8 +109,8 @@ def _differences(calibration: JudgeCalibration, of_run: str) -> Table:
         (TableColumn("models", "name"), lambda pair: f"{pair.one} less {pair.other}"),
         (TableColumn("judged"), lambda pair: signed_points(pair.judged)),
         (TableColumn("corrected"), lambda pair: _points_of(pair.corrected)),
-        (TableColumn("true positive rates"), lambda pair: _points_of(pair.errors)),
-        (TableColumn("false positive rates"), lambda pair: _points_of(pair.false_errors)),
+        (TableColumn("of true positive rates"), lambda pair: _points_of(pair.errors)),
+        (TableColumn("of false positive rates"), lambda pair: _points_of(pair.false_errors)),
     )
 
 

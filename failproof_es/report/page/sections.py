@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 
 from failproof_es.catalogue.wording import moment
 from failproof_es.report.data.conclusions import describe_limit, describe_measured
@@ -20,7 +20,7 @@ from failproof_es.report.page.blocks import (
     Table,
     TableColumn,
 )
-from failproof_es.report.page.calibration import calibrated_judges
+from failproof_es.report.page.calibration import calibrated_judges, where_corrected
 from failproof_es.report.page.comparison import comparison
 from failproof_es.report.page.cost import cost_and_latency, summarize_cost
 from failproof_es.report.page.counts import missing_scores
@@ -49,9 +49,9 @@ def build_page(report: Report, failures: Iterable[FailureWithTranscript]) -> Rep
     runs = ", ".join(_describe_run(provenance) for provenance in report.asked)
     sections = (
         ReportSection("gates", "Gates", _gates(report)),
-        ReportSection("comparison", "Comparison", comparison(report)),
+        ReportSection("comparison", "Comparison", _with_note(report, comparison(report))),
         ReportSection("failures", "Failures", failure_sections(report, failures)),
-        ReportSection("rates", "Rates", rates(report)),
+        ReportSection("rates", "Rates", _with_note(report, rates(report))),
         ReportSection("missing", "Missing scores and errors", missing_scores(report)),
         ReportSection(
             "judges",
@@ -95,8 +95,16 @@ def _describe_run(provenance: Provenance) -> str:
     return f"run {provenance.run.run_number}" + (f" ({remarks})" if remarks else "")
 
 
+def _with_note(report: Report, blocks: Iterator[Block]) -> Iterator[Block]:
+    """The blocks, if there are any, after a note that they are by the judges' verdicts."""
+    for first in islice(blocks, 1):
+        yield from where_corrected(report)
+        yield first
+    yield from blocks
+
+
 def _judges_and_people(report: Report) -> Iterator[Block]:
-    return chain(judges(report), calibrated_judges(report), probed_judges(report), people(report))
+    return chain(calibrated_judges(report), judges(report), probed_judges(report), people(report))
 
 
 def _gates(report: Report) -> Iterator[Block]:

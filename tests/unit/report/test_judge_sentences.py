@@ -15,7 +15,7 @@ def test_of_several_runs_a_corrected_rate_names_its_run() -> None:
         said: list[Any] = list(
             verdict([], [], {}, calibrated=[calibrated(run) for run in runs]).remarks
         )
-        return [str(sentence) for sentence in said if "Corrected" in str(sentence)]
+        return [str(sentence) for sentence in said if "Corrected for" in str(sentence)]
 
     assert "talker passes" in sentences(2)[0]
     assert ["(run 2)" in sentence for sentence in sentences(2, 7)] == [True, False]
