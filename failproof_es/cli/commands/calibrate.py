@@ -36,6 +36,7 @@ POLICY = (
 )
 """The label policy, unless another is given."""
 _MOST_LABELS = 10_000
+_MOST_EVALUATIONS = 1_000_000_000
 _LARGEST_POLICY = 1 << 16
 _LARGEST_SEED = 2**63 - 1
 
@@ -164,7 +165,9 @@ _share = click.FloatRange(0.0, 1.0)
     "--width", required=True, type=click.FloatRange(0.0, 1.0, min_open=True), metavar="SHARE",
     help="Wanted width of the interval of the corrected rate, such as 0.1.",
 )  # fmt: skip
-@click.option("--evaluations", required=True, type=click.IntRange(1), help="Of one model.")
+@click.option(
+    "--evaluations", required=True, type=click.IntRange(1, _MOST_EVALUATIONS), help="Of one model."
+)
 @click.option("--passed", required=True, type=_share, help="Share that the judge passes.")
 @click.option(
     "--true-positive-rate", type=_share, default=0.9, show_default=True,
@@ -214,7 +217,8 @@ def _read_policy(path: Path) -> str:
 def _run_of(connection: Connection, run: str) -> RecordedRun:
     """The run that `run` names, or the last one of the configuration file of this path."""
     path = Path(run)
-    if not path.is_file() and path.suffix not in (".yaml", ".yml"):
+    is_file = path.is_file() and not run.isdecimal() and run != "latest"
+    if not is_file and path.suffix not in (".yaml", ".yml"):
         return read_run(connection, run)
     digest = load_configuration(path).digest()
     run_id: UUID | None = None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from math import ceil, sqrt
+from bisect import bisect_left
+from collections.abc import Sequence
+from math import sqrt
 
 from scipy.special import ndtri
 
@@ -35,14 +37,21 @@ def judge_required_labels(
         rate * true_positive_rate / passed if passed else 0.0,
         rate * (1 - true_positive_rate) / (1 - passed) if passed < 1 else 0.0,
     )
-    whole = sum(map(sqrt, sizes))
-    of_one_label = sum(
-        size**2 * share * (1 - share) / (sqrt(size) / whole)
-        for size, share in zip(sizes, true, strict=True)
-        if size
-    )
     of_evaluations = passed * (1 - passed) * (true[0] - true[1]) ** 2 / evaluations
     allowed = (width / 2 / float(ndtri((1 + confidence) / 2))) ** 2 - of_evaluations
-    if allowed <= 0 or of_one_label / allowed > evaluations:
+    if allowed <= 0 or _variance(evaluations, sizes, true) > allowed:
         return None
-    return max(2, ceil(of_one_label / allowed))
+    enough = range(2, max(evaluations, 2) + 1)
+    at = bisect_left(enough, True, key=lambda labels: _variance(labels, sizes, true) <= allowed)
+    return enough[at]
+
+
+def _variance(labels: int, sizes: Sequence[float], true: Sequence[float]) -> float:
+    """The variance of a corrected rate by Jeffreys' posteriors of the strata, which share the
+    labels; `true` has the true share of each."""
+    whole, variance = sum(map(sqrt, sizes)), 0.0
+    for size, share in zip(sizes, true, strict=True):
+        own = labels * sqrt(size) / whole
+        yes, no = own * share + 0.5, own * (1 - share) + 0.5
+        variance += size**2 * yes * no / ((yes + no) ** 2 * (yes + no + 1))
+    return variance

@@ -155,6 +155,17 @@ def test_the_required_labels_give_the_wanted_width(ends: float, passed: float) -
     assert width(corrected_rate(sample(rows))) == pytest.approx(ends, rel=0.15)
 
 
+def test_a_stratum_without_errors_needs_labels_to_show_it() -> None:
+    labels = judge_required_labels(
+        0.3, passed=0.1, true_positive_rate=0.9, false_positive_rate=0.1, evaluations=400
+    )
+    assert labels is not None
+    drawn = {True: round(labels / 4), False: round(labels * 3 / 4)}
+    rows: list[Row] = [(verdict, False) for verdict, own in drawn.items() for _ in range(own)]
+    rows += [(True, None)] * (40 - drawn[True]) + [(False, None)] * (360 - drawn[False])
+    assert width(corrected_rate(sample(rows))) == pytest.approx(0.3, rel=0.25)
+
+
 def test_required_labels_of_an_impossible_judge_or_width() -> None:
     given_rates = {"true_positive_rate": 0.9, "false_positive_rate": 0.1}
     assert judge_required_labels(0.01, passed=0.5, evaluations=100, **given_rates) is None
