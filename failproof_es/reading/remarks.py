@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from failproof_es.core.run import describe_branch, describe_selection
 from failproof_es.core.selection import chosen_by_score
-from failproof_es.engine.calibration.calibrations import FRESH_DAYS
+from failproof_es.engine.calibration.calibrations import fresh_days
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.experiments import run_numbers
 from failproof_es.support.plurals import plural
@@ -37,7 +37,7 @@ def measured_judges(run: RecordedRun) -> str | None:
     kappa = event.errors[0].kappa
     agreement = "" if kappa is None else f", kappa {kappa.value:.2f}"
     days = (datetime.now(UTC) - event.timestamp).days
-    stale = f", stale ({days} days old)" if days > FRESH_DAYS else ""
+    stale = f", stale ({days} days old)" if days > fresh_days(run.started) else ""
     return (
         f"judges measured on {plural(event.labels, 'label')}{agreement}, "
         f"{event.timestamp:%Y-%m-%d}{stale}: `failproof-es calibrate show "

@@ -8,16 +8,22 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
+from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.engine.calibration.judged_run import JudgedRun, read_judged_run
 from failproof_es.engine.calibration.label_sample import Labels, read_labels, samples_of
 from failproof_es.engine.history import Connection, read_run
-from failproof_es.events import JudgeCalibrated, LabelsDrawn
+from failproof_es.events import JudgeCalibrated, LabelsDrawn, RunStarted
 from failproof_es.store.reading.archives import archived_runs
 from failproof_es.store.reading.reader import find
 from failproof_es.support.plurals import plural
 
 FRESH_DAYS = 90
 """Age in days from which a calibration is stale, where no gate says another."""
+
+
+def fresh_days(started: RunStarted) -> float:
+    """The age in days from which a calibration is stale for this run."""
+    return recorded_configuration(started).gates.max_judge_age or FRESH_DAYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,6 @@ def calibration_for(
     *,
     now: datetime | None = None,
     up_to: int | None = None,
-    fresh_days: float = FRESH_DAYS,
 ) -> Calibration | None:
     """The newest calibration that holds for the run, its own first; else the nearest stale one.
 
@@ -65,12 +70,13 @@ def calibration_for(
     run_id = run.started.originator_id
     moment = datetime.now(UTC) if now is None else now
     keys = {(judge.provider, judge.model) for judge in run.started.judges}
+    most_days = fresh_days(run.started)
     candidates = []
     for event in calibrations(connection, up_to):
         if event.about == run_id or keys & {(each.provider, each.model) for each in event.judges}:
             age = (moment - event.timestamp) / timedelta(days=1)
             number = read_run(connection, event.about).started.run_number
-            stale = tuple(stale_reasons(event, run, age, fresh_days))
+            stale = tuple(stale_reasons(event, run, age, most_days))
             candidates.append(Calibration(event, number, event.about == run_id, age, stale))
     return min(
         candidates,
@@ -80,7 +86,7 @@ def calibration_for(
 
 
 def stale_reasons(
-    event: JudgeCalibrated, run: JudgedRun, age_days: float, fresh_days: float
+    event: JudgeCalibrated, run: JudgedRun, age_days: float, most_days: float
 ) -> Iterator[str]:
     """Why a calibration does not hold for a run, reason by reason. Pure."""
     if event.judges_sha256 != run.judges_sha256:
@@ -93,8 +99,8 @@ def stale_reasons(
     for judge, names in run.answered.items():
         if judge in before and not set(names) <= set(before[judge]):
             yield f"{judge} answers as {', '.join(names)}, not as {', '.join(before[judge])}"
-    if age_days > fresh_days:
-        yield f"{plural(int(age_days), 'day')} old, more than {fresh_days:g}"
+    if age_days > most_days:
+        yield f"{plural(int(age_days), 'day')} old, more than {most_days:g}"
 
 
 def read_labelled_run(connection: Connection, event: JudgeCalibrated) -> LabelledRun | None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from failproof_es.configuration.gates_section import Gates, GateSubject
 from failproof_es.core.run import Run
-from failproof_es.engine.calibration.calibrations import FRESH_DAYS
 from failproof_es.engine.calibration.judge_quality import JudgeQuality, read_judge_quality
 from failproof_es.engine.calibration.measuring import CorrectedRate
 from failproof_es.engine.history import Connection
@@ -24,8 +23,7 @@ def read_gates_on_judges(
     """
     if not limits.on_judges:
         return {}
-    fresh_days = limits.max_judge_age or FRESH_DAYS
-    quality = read_judge_quality(connection, run, fresh_days=fresh_days)
+    quality = read_judge_quality(connection, run)
     models = [model.key for model in run.started.models]
     return judge_gates_on_judges(limits, models, quality, run.started.run_number, again)
 

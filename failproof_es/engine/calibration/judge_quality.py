@@ -8,7 +8,6 @@ from datetime import datetime
 
 from failproof_es.core.run import Run
 from failproof_es.engine.calibration.calibrations import (
-    FRESH_DAYS,
     Calibration,
     LabelledRun,
     calibration_for,
@@ -53,19 +52,18 @@ def read_judge_quality(
     *,
     now: datetime | None = None,
     up_to: int | None = None,
-    fresh_days: float = FRESH_DAYS,
 ) -> JudgeQuality | None:
     """The quality of the run's judges; `None` if its judges scored nothing.
 
-    `now` is by default the present (UTC); a calibration older than `fresh_days` is stale. Reads
-    every event of the run, and of the labelled run. Raises as `read_judged_run` does.
+    `now` is by default the present (UTC). Reads every event of the run, and of the labelled run.
+    Raises as `read_judged_run` does.
     """
     if not run.started.judges:
         return None
     judged = read_judged_run(connection, run, up_to)
     if not judged.evaluations:
         return None
-    calibration = calibration_for(connection, judged, now=now, up_to=up_to, fresh_days=fresh_days)
+    calibration = calibration_for(connection, judged, now=now, up_to=up_to)
     labelled = None
     if calibration is not None and (calibration.is_own or not calibration.stale):
         labelled = read_labelled_run(connection, calibration.event)
