@@ -53,7 +53,8 @@ def _require_labels(number: int, sample: LabelsDrawn, labels: Labels, *, incompl
         message = f"no evaluation of {sample.sample} has a blind and clear review"
         raise InvalidInput.because("labels-missing", message, remedy=review)
     if waiting and not incomplete:
-        message = f"{plural(waiting, 'evaluation')} of {sample.sample} have no blind review"
+        have = plural(waiting, "evaluation has", "evaluations have")
+        message = f"{have} no blind review in {sample.sample}"
         remedy = f"{review}; --incomplete leaves them out"
         raise InvalidInput.because("labels-missing", message, remedy=remedy)
 
