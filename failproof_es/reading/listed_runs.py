@@ -16,6 +16,7 @@ from failproof_es.core.summary import RunTotals
 from failproof_es.core.tally import Group
 from failproof_es.engine.annotations import annotations_of
 from failproof_es.engine.related_runs.attempts import AttemptNumbers
+from failproof_es.engine.reviews.closings import later_gates
 from failproof_es.events import RunAnnotated
 from failproof_es.reading.archived_list import list_archived
 from failproof_es.reading.result_reader import (
@@ -183,9 +184,14 @@ def list_runs(
         attempt_numbers = places.of([run.run_id for run in page])
         sources = _branches(connection, page)
         annotations = annotations_of(connection, [run.run_id for run in page], up_to)
+        later = later_gates(connection, [run.run_id for run in page], up_to)
         for run in page:
             listed_run = _list_run(run, *attempt_numbers.get(run.run_id, (None, None)))
             listed_run = replace(listed_run, branch=sources.get(run.run_id))
+            if run.run_id in later and isinstance(run, RunTotals | RunInArchive):
+                gates = {**(run.run.gates or {}), **later[run.run_id]}
+                met = all(gate["met"] for gate in gates.values()) if gates else None
+                listed_run = replace(listed_run, gates_met=met)
             yield _annotate(listed_run, annotations.get(run.run_id))
 
 

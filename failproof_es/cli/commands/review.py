@@ -22,7 +22,7 @@ from failproof_es.cli.app.result_choice import choice_options
 from failproof_es.cli.rendering.output import Format, format_option, print_json, print_line, say
 from failproof_es.cli.rendering.written_files import write_recorded
 from failproof_es.cli.reviewing.answers import InvalidAnswer, name
-from failproof_es.cli.reviewing.chosen_evaluations import Choice, chosen_evaluations
+from failproof_es.cli.reviewing.chosen_evaluations import Choice, chosen_evaluations, label_policy
 from failproof_es.cli.reviewing.closing import require_closable, require_complete
 from failproof_es.cli.reviewing.disputed_lines import Disagreements
 from failproof_es.cli.reviewing.exported_sheet import (
@@ -128,6 +128,8 @@ def run_(run: str, reviewer: str, only: Choice, again: bool, unblind: bool, **op
             connection, recorded, only, options, unreviewed_by=unreviewed_by
         )
         keys = [evaluation.recorded.key for evaluation in chosen]
+        for line in label_policy(recorded, only) if keys else ():
+            say(line)
         unblind = unblind or only == "failures"
         blind = not unblind and not saw_engine(connection, recorded.run_id, reviewer)
         reviewing = Reviewing(recorded.run_id, reviewer, blind=blind)
@@ -199,6 +201,8 @@ def export(
             templates=templates_of(recorded.started), unblind=unblind, sheet_id=own,
         )  # fmt: skip
         write_recorded(store, [recorded.run_id], "review_sheet", file, rows)
+        for line in label_policy(recorded, only):
+            say(line)
     by = "" if reviewer == current_user() else f" --reviewer {shlex.quote(reviewer)}"
     command = f"failproof-es review import {recorded.started.run_number} {file}{by}"
     say(f"{file}: fill it in, then `{command}`")

@@ -14,6 +14,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.result_conditions import Conditions
 from failproof_es.store.reading.reader import Connection
+from failproof_es.support.untrusted_text import lines
 
 Choice = Only | Literal["disagreements", "sample"]
 """`disagreements`: those that `review disagreements` lists. `sample`: those that were drawn for
@@ -48,6 +49,14 @@ def chosen_evaluations(
             continue
         if unreviewed_by is None or unreviewed_by not in evaluation.latest():
             yield evaluation
+
+
+def label_policy(run: RecordedRun, only: Choice) -> Iterator[str]:
+    """The text by which people decide on a sample, in printable lines; none of other choices."""
+    sample = newest_sample(run.connection, run.run_id) if only == "sample" else None
+    if sample is not None:
+        yield "the label policy:"
+        yield from (f"  {line}" for line in lines(sample.policy).splitlines())
 
 
 def _sampled(run: RecordedRun) -> list[tuple[int, EvaluationKey]]:

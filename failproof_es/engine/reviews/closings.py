@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 from uuid import UUID
 
 from failproof_es.core.case import operations_id
@@ -28,6 +28,23 @@ def calibrations_of(
 ) -> Iterator[JudgeCalibrated]:
     """Every calibration of the run's judges up to a position (`None`: all), first to last."""
     return _operations_of(connection, run_id, JudgeCalibrated, up_to)
+
+
+def later_gates(
+    connection: Connection, run_ids: Sequence[UUID], up_to: int | None = None
+) -> dict[UUID, dict[str, Any]]:
+    """The gates of these runs that were judged after their ends, by run id; the last of a name.
+
+    Runs without such a gate are missing. `up_to` is the last position that counts; `None`: all.
+    """
+    streams = [operations_id(run_id) for run_id in run_ids]
+    topics = [ReviewClosed.__name__, JudgeCalibrated.__name__]
+    gates: dict[UUID, dict[str, Any]] = {}
+    for row in find(connection, stream_ids=streams, topics=topics, up_to=up_to):
+        event = row.event()
+        if isinstance(event, ReviewClosed | JudgeCalibrated):
+            gates.setdefault(event.about, {}).update(event.gates)
+    return gates
 
 
 def _operations_of(

@@ -92,6 +92,11 @@ def test_a_corrected_rate_holds_the_truth_that_the_judged_one_misses(
     assert drawn.exit_code == 0, drawn.stderr
     numbered = list(sampled(store))
     assert len({evaluation for evaluation, _ in numbered}) == 40
+    asked = invoke(
+        store.url, "review", "latest", "--only", "sample", cwd=tmp_path, answers="quit\n"
+    )
+    assert "the label policy:\n  An evaluation passes if" in asked.stderr
+    assert "== 1 of 40 ==" in asked.stdout
     label(store, numbered[:20])
     label(store, numbered[20:30], blind=False)
     early = calibrate(store, tmp_path, "close", "latest")
@@ -137,13 +142,13 @@ def test_gates_on_judges_need_a_calibration_that_holds(
 ) -> None:
     judged_run(store, tmp_path, judging_url)
     configuration = orjson.loads((tmp_path / "run.yaml").read_bytes())
-    limits = {"min_judge_agreement": 0.9, "min_corrected_accuracy": 0.55, "max_judge_age": 30}
+    limits = {"min_judge_agreement": 0.5, "min_corrected_accuracy": 0.55, "max_judge_age": 30}
 
-    def started(**sections: Any) -> dict[str, dict[str, Any]]:
+    def started(exit_code: int = 3, **sections: Any) -> dict[str, dict[str, Any]]:
         written = configuration | {"gates": limits} | sections
         (tmp_path / "gated.yaml").write_bytes(orjson.dumps(written))
         run = invoke(store.url, "start", "gated.yaml", "--quiet", cwd=tmp_path)
-        assert run.exit_code == 3, run.stderr
+        assert run.exit_code == exit_code, run.stderr
         gates: dict[str, dict[str, Any]] = facts(store)["gates"]
         return gates
 
@@ -160,11 +165,11 @@ def test_gates_on_judges_need_a_calibration_that_holds(
     assert calibrate(store, tmp_path, "2", "--labels", "60").exit_code == 0
     label(store, list(sampled(store)))
     closed = calibrate(store, tmp_path, "close", "latest")
-    assert closed.exit_code == 3, closed.stderr
+    assert closed.exit_code == 0, closed.stderr
     gates = facts(store)["gates"]
-    assert [gates[name]["met"] for name in limits] == [False, True, True]
+    assert [gates[name]["met"] for name in limits] == [True, True, True]
     assert gates["min_corrected_accuracy"]["measured"] == pytest.approx(TRUE_RATE)
-    assert 0 < gates["min_judge_agreement"]["measured"] < 0.6
+    assert 0.5 < gates["min_judge_agreement"]["measured"] < 0.6
 
     by_people = invoke(store.url, "review", "close", "2", cwd=tmp_path)
     assert "gate min_accuracy 0.5" in by_people.stdout
@@ -174,8 +179,12 @@ def test_gates_on_judges_need_a_calibration_that_holds(
     again = facts(store)["gates"]["min_corrected_accuracy"]
     assert not again["met"] and "asked again only what had failed in run 2" in again["why"]
 
-    transferred = started(models=[{**configuration["models"][0], "model": "other"}])
-    assert [transferred[name]["met"] for name in limits] == [False, True, True]
+    rows = invoke(store.url, "runs", "--format", "jsonl", cwd=tmp_path).stdout.splitlines()
+    met = {row["run_number"]: row["gates_met"] for row in map(orjson.loads, rows)}
+    assert (met[2], met[3]) == (True, False), "as show says, not as the run ended"
+
+    transferred = started(0, models=[{**configuration["models"][0], "model": "other"}])
+    assert [transferred[name]["met"] for name in limits] == [True, True, True]
     (rate,) = shown(store, tmp_path)["rates"]
     low, high = rate["corrected_interval"]
     assert rate["by"] == "error rates" and low <= TRUE_RATE <= high
