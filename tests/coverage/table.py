@@ -78,8 +78,6 @@ def table_of(covered: Sequence[Covered], draws: int) -> str:
         numbers = [f"{number:.3f}" for number in (fmean(shares), min(shares), max(shares))]
         lines.append(
             f"| {what} | {method_of(what)} | {clusters} | {clusters * size} | "
-            f"{len(settings)} | {draws:,} | "
-            + " | ".join(f"{number:.3f}" for number in numbers)
-            + " |"
+            f"{len(settings)} | {draws:,} | {' | '.join(numbers)} |"
         )
     return "\n".join(lines) + "\n"

@@ -40,6 +40,10 @@ _VALUES = {
     "key_file": "key",
     "log_key": "key.pub",
     "seen": "seen",
+    "labels": "20",
+    "width": "0.1",
+    "evaluations": "500",
+    "passed": "0.8",
 }
 _MORE = {"console": ["--port", "0"], "export": ["1", "--format", "csv", "-o", "out"]}
 SERVING = {
