@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from uuid import UUID
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from failproof_es.engine.calibration.judged_run import JudgedEvaluation
@@ -24,6 +24,8 @@ def judged(passed: int, failed: int) -> list[JudgedEvaluation]:
     ]  # fmt: skip
 
 
+@example(passed=1, failed=300, labels=2)
+@example(passed=300, failed=1, labels=2)
 @given(st.integers(0, 300), st.integers(0, 300), st.integers(1, 700))
 def test_no_label_is_lost_and_no_verdict_left_out(passed: int, failed: int, labels: int) -> None:
     shares = share_labels({True: passed, False: failed}, labels)
@@ -47,7 +49,7 @@ def test_every_model_has_its_part_and_nothing_is_drawn_twice(
         assert (stratum.evaluations, stratum.drawn) == (len(own), len(chosen))
         sizes, counts = (Counter(one.model_key for one in some) for some in (own, chosen))
         for model, size in sizes.items():
-            assert abs(counts[model] - size * len(chosen) / len(own)) < 2
+            assert abs(counts[model] - size * len(chosen) / len(own)) < 1 + 1e-9
 
 
 def test_every_evaluation_of_a_verdict_is_drawn_equally_often() -> None:
@@ -60,5 +62,5 @@ def test_every_evaluation_of_a_verdict_is_drawn_equally_often() -> None:
         size = 40 if evaluation.passed else 10
         expected = 600 * shares[evaluation.passed] / size
         assert abs(counts[evaluation.evaluation_id] - expected) < 5 * expected**0.5
-    orders = {draw(evaluations, 15, seed)[1] for seed in range(10)}
-    assert len(orders) == 10
+    first = [draw(evaluations, 15, seed)[1][0].int < 40 for seed in range(50)]
+    assert len(set(first)) == 2, "who labels does not know the verdict by the place"

@@ -77,6 +77,8 @@ def test_error_rates_correct_a_rate_elsewhere_and_only_a_judge_that_tells_someth
     assert width(known) > width(corrected_rate(measured)), "two samples, not one"
     coin = sample([(verdict, label) for verdict in (True, False) for label in (True, False)] * 25)
     assert transferred_rate(coin, elsewhere) == EstimatedFigure(None, None)
+    weak = sample([(True, True)] * 21 + [(False, True)] * 19 + BAD[:18] + BAD[20:42])
+    assert transferred_rate(weak, elsewhere).value is None, "as likely a coin"
 
 
 def test_differences_cancel_for_two_alike_and_show_a_judge_that_favours_one() -> None:
