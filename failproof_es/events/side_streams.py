@@ -1,9 +1,9 @@
 """Events of side streams: the ledger, operations on runs, people's reviews."""
 
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 from uuid import UUID
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from failproof_es.events.base import Event, Record, Stream
 
@@ -386,7 +386,8 @@ class JudgeCalibrated(OperationEvent):
     reliability: float | None
     """Krippendorff's alpha of the labels: 1 is agreement, 0 is chance. `None` without units that
     two people labelled."""
-    errors: tuple[JudgeErrors, ...]
+    errors: Annotated[tuple[JudgeErrors, ...], Field(min_length=1)]
+    """Those of the judges together on whole evaluations come first."""
     gates: dict[str, Any]
 
 

@@ -37,3 +37,8 @@ def percent(share: float) -> str:
 def percent_range(ends: Iterable[float]) -> str:
     """The two ends of a range of shares as text: `81.2 % to 93.0 %`."""
     return " to ".join(map(percent, ends))
+
+
+def percent_within(share: float, ends: Iterable[float]) -> str:
+    """A share with the two ends of its range as text: `56.2 % (39.4 % to 71.4 %)`."""
+    return f"{percent(share)} ({percent_range(ends)})"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import UTC
 from typing import Any
 
+from failproof_es.catalogue.wording import signed_points
 from failproof_es.cli.rendering.output import Column, columns_of_keys, print_table, say
 from failproof_es.engine.calibration.judge_quality import JudgeQuality
 from failproof_es.engine.calibration.label_sample import Labels
 from failproof_es.events import JudgeErrors, LabelsDrawn, Measured
-from failproof_es.support.percentages import percent, percent_range
+from failproof_es.support.percentages import percent, percent_within
 from failproof_es.support.plurals import plural
 from failproof_es.support.statistics import EstimatedFigure, Interval
 
@@ -164,14 +165,14 @@ def _rate_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _difference_row(row: dict[str, Any]) -> dict[str, Any]:
-    low, high = (100 * end for end in row["corrected_interval"])
+    ends = " to ".join(map(signed_points, row["corrected_interval"]))
     return row | {
-        "judged": f"{100 * row['judged']:+.1f} points",
-        "corrected": f"{100 * row['corrected']:+.1f} points ({low:+.1f} to {high:+.1f})",
+        "judged": f"{signed_points(row['judged'])} points",
+        "corrected": f"{signed_points(row['corrected'])} points ({ends})",
     }
 
 
 def _rate(value: float | None, interval: Any) -> str | None:
     if value is None:
         return None
-    return percent(value) + (f" ({percent_range(interval)})" if interval else "")
+    return percent_within(value, interval) if interval else percent(value)

@@ -7,10 +7,9 @@ from typing import Any, Literal
 
 from failproof_es.cli.app.result_choice import named_conditions, require_known_names
 from failproof_es.core.evaluation import EvaluationKey
-from failproof_es.engine.calibration.calibrations import newest_sample
+from failproof_es.engine.calibration.calibrations import newest_sample, require_sample
 from failproof_es.engine.reviews.disputed_items import disputed_items
 from failproof_es.engine.reviews.people import Only, ReviewedEvaluation, finished_evaluations
-from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.result_conditions import Conditions
 from failproof_es.store.reading.reader import Connection
@@ -61,14 +60,7 @@ def label_policy(run: RecordedRun, only: Choice) -> Iterator[str]:
 
 def _sampled(run: RecordedRun) -> list[tuple[int, EvaluationKey]]:
     """The places in the plan and the keys of the run's last sample, in its order."""
-    sample = newest_sample(run.connection, run.run_id)
-    if sample is None:
-        number = run.started.run_number
-        raise InvalidInput.because(
-            "no-sample",
-            f"no sample of run {number} was drawn",
-            remedy=f"draw one: `failproof-es calibrate {number} --labels 100`",
-        )
+    sample = require_sample(run.connection, run.run_id, run.started.run_number)
     planned = run.keys()
     places = {key.evaluation_id: (place, key) for place, key in planned}
     return [places[evaluation_id] for evaluation_id in sample.evaluations]

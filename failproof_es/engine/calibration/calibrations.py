@@ -9,10 +9,12 @@ from typing import NamedTuple
 from uuid import UUID
 
 from failproof_es.configuration.recorded import recorded_configuration
+from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.engine.calibration.judged_run import JudgedRun, read_judged_run
 from failproof_es.engine.calibration.label_sample import Labels, read_labels, samples_of
 from failproof_es.engine.history import Connection, read_run
 from failproof_es.events import JudgeCalibrated, LabelsDrawn, RunStarted
+from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.archives import archived_runs
 from failproof_es.store.reading.reader import find
 from failproof_es.support.plurals import plural
@@ -73,7 +75,8 @@ def calibration_for(
     most_days = fresh_days(run.started)
     candidates = []
     for event in calibrations(connection, up_to):
-        if event.about == run_id or keys & {(each.provider, each.model) for each in event.judges}:
+        calibrated = {(judge.provider, judge.model) for judge in event.judges}
+        if event.about == run_id or keys & calibrated:
             age = (moment - event.timestamp) / timedelta(days=1)
             number = read_run(connection, event.about).started.run_number
             stale = tuple(stale_reasons(event, run, age, most_days))
@@ -113,11 +116,25 @@ def read_labelled_run(connection: Connection, event: JudgeCalibrated) -> Labelle
 
 
 def find_sample(connection: Connection, event: JudgeCalibrated) -> LabelsDrawn:
-    """The sample of a calibration. Raises `LookupError` if it is not on record."""
+    """The sample of a calibration. Raises `ImpossibleHistory` if it is not on record."""
     for sample in samples_of(connection, event.about):
         if sample.sample == event.sample:
             return sample
-    raise LookupError(f"no sample {event.sample} of run {event.about} is on record")
+    raise ImpossibleHistory(f"no sample {event.sample} was drawn", event)
+
+
+def how_to_calibrate(run_number: int) -> str:
+    """The command that begins a calibration of the run, as text."""
+    return f"`failproof-es calibrate {run_number} --labels 100`"
+
+
+def require_sample(connection: Connection, run_id: UUID, run_number: int) -> LabelsDrawn:
+    """The last sample of the run. Raises `InvalidInput` if none was drawn."""
+    sample = newest_sample(connection, run_id)
+    if sample is None:
+        message = f"no sample of run {run_number} was drawn"
+        raise InvalidInput.because("no-sample", message, remedy=how_to_calibrate(run_number))
+    return sample
 
 
 def newest_sample(connection: Connection, run_id: UUID) -> LabelsDrawn | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.run import Run
-from failproof_es.engine.calibration.calibrations import newest_sample
+from failproof_es.engine.calibration.calibrations import require_sample
 from failproof_es.engine.calibration.gates_on_judges import judge_calibrated
 from failproof_es.engine.calibration.judged_run import JudgedRun, read_judged_run
 from failproof_es.engine.calibration.label_sample import Labels, read_labels
@@ -29,13 +29,7 @@ def calibrate_run(
     of the sample has no review.
     """
     run_id, number = run.started.originator_id, run.started.run_number
-    sample = newest_sample(connection, run_id)
-    if sample is None:
-        raise InvalidInput.because(
-            "no-sample",
-            f"no sample of run {number} was drawn",
-            remedy=f"`failproof-es calibrate {number} --labels 100`",
-        )
+    sample = require_sample(connection, run_id, number)
     position = max_position(connection)
     labels = read_labels(connection, sample, position)
     _require_labels(number, sample, labels, incomplete=incomplete)

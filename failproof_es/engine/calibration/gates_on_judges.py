@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from failproof_es.configuration.gates_section import Gates, GateSubject
 from failproof_es.core.run import Run
+from failproof_es.engine.calibration.calibrations import how_to_calibrate
 from failproof_es.engine.calibration.judge_quality import JudgeQuality, read_judge_quality
 from failproof_es.engine.calibration.measuring import CorrectedRate
 from failproof_es.engine.history import Connection
@@ -51,7 +52,8 @@ def judge_gates_on_judges(
     judged = dict(judge_calibrated(limits, models, errors, quality.rates, age_days, again))
     if quality.lacks_labels and again.by_result is None:
         number = quality.calibration.run_number
-        why = f"run {number}, which was labelled, is archived: attach it, or {_advice(run_number)}"
+        instead = how_to_calibrate(run_number)
+        why = f"run {number}, which was labelled, is archived: attach it, or {instead}"
         judged |= {
             name: gate | {"why": why}
             for name, gate in judged.items()
@@ -73,7 +75,7 @@ def _why_refused(quality: JudgeQuality | None, run_number: int) -> str | None:
     """Why nothing is known of the judges; `None` if a calibration holds."""
     if quality is None:
         return "no judge scored an evaluation"
-    advice = _advice(run_number)
+    advice = how_to_calibrate(run_number)
     if quality.calibration is None:
         return f"these judges were never calibrated: {advice}"
     if quality.calibration.stale:
@@ -81,10 +83,6 @@ def _why_refused(quality: JudgeQuality | None, run_number: int) -> str | None:
         number = quality.calibration.run_number
         return f"the calibration of run {number} is stale: {reasons}: {advice}"
     return None
-
-
-def _advice(run_number: int) -> str:
-    return f"`failproof-es calibrate {run_number} --labels 100`"
 
 
 def judge_calibrated(

@@ -40,11 +40,6 @@ class JudgeQuality:
     lacks_labels: bool
     """Whether the labelled run is archived, so that its labels cannot be read."""
 
-    @property
-    def is_fresh(self) -> bool:
-        """Whether a calibration holds for the run."""
-        return self.calibration is not None and not self.calibration.stale
-
 
 def read_judge_quality(
     connection: Connection,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from failproof_es.catalogue.wording import signed_points
+from failproof_es.engine.calibration.calibrations import how_to_calibrate
 from failproof_es.engine.calibration.measuring import CorrectedDifference, excludes_zero
 from failproof_es.events import Measured
 from failproof_es.report.data.content import JudgeCalibration, Tone
-from failproof_es.support.percentages import percent, percent_range
+from failproof_es.support.percentages import percent, percent_within
 from failproof_es.support.plurals import plural
 
 _MOST_DIFFERENCES = 3
@@ -40,7 +41,7 @@ def _errors(calibration: JudgeCalibration, of_run: str) -> Iterator[tuple[Tone, 
 
 
 def _measured(measured: Measured) -> str:
-    return f"{percent(measured.value)} ({percent_range((measured.low, measured.high))})"
+    return percent_within(measured.value, (measured.low, measured.high))
 
 
 def _corrected_difference(difference: CorrectedDifference) -> Iterator[tuple[Tone, str]]:
@@ -62,9 +63,10 @@ def corrected_rates(calibration: JudgeCalibration, of_run: str) -> Iterator[tupl
         value, interval, judged = rate.corrected.value, rate.corrected.interval, rate.judged.value
         if value is None or interval is None or judged is None:
             continue
+        share = percent_within(value, (interval.low, interval.high))
         corrected = (
-            f"Corrected for these errors, {rate.model}{of_run} passes {percent(value)} "
-            f"({percent_range((interval.low, interval.high))}) of {rate.judged.total:,} answers"
+            f"Corrected for these errors, {rate.model}{of_run} passes {share} of "
+            f"{rate.judged.total:,} answers"
         )
         if interval.low <= judged <= interval.high:
             yield "plain", f"{corrected}."
@@ -79,7 +81,7 @@ def unmeasured_judges(calibrations: Sequence[JudgeCalibration]) -> Iterator[str]
         if calibration.labelled_run is None:
             yield (
                 f"Nobody has measured how often the judges of run {number} err: "
-                f"`failproof-es calibrate {number} --labels 100`."
+                f"{how_to_calibrate(number)}."
             )
         elif calibration.stale:
             yield (

@@ -11,18 +11,18 @@ from failproof_es.report.charts import plots as charts
 from failproof_es.report.data.content import JudgeCalibration, Report
 from failproof_es.report.page.blocks import Block, Figure, Method, Paragraph, Table, TableColumn
 from failproof_es.report.page.tables import MOST_ROWS_DRAWN, table_of
-from failproof_es.support.percentages import percent, percent_range
+from failproof_es.support.percentages import percent, percent_within
 from failproof_es.support.plurals import plural
 from failproof_es.support.statistics import EstimatedFigure, Interval
 
 _METHOD = (
-    "People labelled a sample of the judged evaluations, drawn at random for each verdict, without "
-    "seeing the verdicts. A rate "
-    "corrected by labels is the labelled share of each verdict, weighted by how often the judges "
-    "gave it: it holds whatever the errors of the judges. One corrected by error rates (Rogan and "
-    "Gladen) assumes that the judges err on these answers as on the labelled ones. A true positive "
-    "is good and was passed, a false positive is bad and was passed. The 95 % intervals come from "
-    "draws of Jeffreys' posteriors, with the design effect of the clusters."
+    "People labelled a sample of the judged evaluations, drawn at random for each verdict, "
+    "without seeing the verdicts. A rate corrected by labels is the labelled share of each "
+    "verdict, weighted by how often the judges gave it: it holds whatever the errors of the "
+    "judges. One corrected by error rates (Rogan and Gladen) assumes that the judges err on these "
+    "answers as on the labelled ones. A true positive is good and was passed, a false positive is "
+    "bad and was passed. The 95 % intervals come from draws of Jeffreys' posteriors, with the "
+    "design effect of the clusters."
 )
 
 
@@ -130,14 +130,15 @@ def _errors(errors: tuple[JudgeErrors, ...], of_run: str) -> Table:
 def _share(value: float | None, interval: Interval | None) -> str:
     if value is None:
         return ""
-    ends = "" if interval is None else f" ({percent_range((interval.low, interval.high))})"
-    return percent(value) + ends
+    return (
+        percent(value) if interval is None else percent_within(value, (interval.low, interval.high))
+    )
 
 
 def _measured(measured: Measured | None) -> str:
     if measured is None:
         return "not known"
-    return f"{percent(measured.value)} ({percent_range((measured.low, measured.high))})"
+    return percent_within(measured.value, (measured.low, measured.high))
 
 
 def _kappa(measured: Measured | None) -> str:
