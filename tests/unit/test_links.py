@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -63,6 +64,7 @@ def broken(page: Path, text: str) -> Iterator[str]:
             yield link
 
 
+@pytest.mark.long
 @every("page", PAGES)
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     assert list(broken(page, page.read_text("utf-8"))) == []

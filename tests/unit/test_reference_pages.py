@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from failproof_es.events import EVENTS, Event
 from failproof_es.problem_codes import CODES
 from tests.every import every
@@ -33,6 +35,7 @@ PAGES: dict[str, tuple[str, Callable[[], str]]] = {
 }
 
 
+@pytest.mark.long
 @every("page", list(PAGES))
 def test_the_committed_page_is_what_the_generator_prints(page: str) -> None:
     module, reference = PAGES[page]
@@ -56,6 +59,7 @@ def test_every_measured_number_says_its_unit(kind: type[Event]) -> None:
             assert said.get(field) or events_reference.unit(field), field
 
 
+@pytest.mark.long
 def test_every_code_of_a_problem_has_a_meaning_and_every_meaning_a_code() -> None:
     assert problems_reference.codes().keys() == CODES.keys() and list(CODES) == sorted(CODES)
     for code in CODES:

@@ -68,6 +68,7 @@ def test_a_tree_that_holds_the_log_twice_proves_the_log(again_at: int) -> None:
     assert (result.anchored_size, result.anchored_events) == (len(tree) - 1, len(log) - 1)
 
 
+@pytest.mark.long
 @given(
     st.lists(st.integers(0, 600), min_size=1, max_size=4),
     st.integers(1, 700),

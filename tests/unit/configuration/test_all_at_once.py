@@ -307,6 +307,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.long
 @every("one, other", PAIRS[:: stride(4)])
 def test_checks_after_the_schema_report_beside_any_problem(
     one: str, other: str, tmp_path: Path

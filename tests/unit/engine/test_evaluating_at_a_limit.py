@@ -183,6 +183,7 @@ def test_a_request_on_record_that_a_stop_finds_held_back_is_lost_and_not_sent() 
     at_a_gate(work)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("unreached", "ended"),
     [

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 
 from failproof_es.problems import InvalidInput
 from failproof_es.recorded_runs.every_eval_ever import read_every_eval_ever
@@ -64,6 +65,7 @@ def variants(value: Any) -> Iterator[Any]:
         yield {**value, f"{HALF}new": "x"}
 
 
+@pytest.mark.long
 @every(
     ("documents", "run"),
     [

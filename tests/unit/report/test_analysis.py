@@ -193,6 +193,7 @@ def test_what_judges_agree_on_is_no_score_of_a_model() -> None:
     assert [each.what for each in comparisons({"x": of, "y": of})] == ["pass rate", "items"]
 
 
+@pytest.mark.long
 def test_severities_are_compared_as_categories_are_and_the_most_severe_comes_first() -> None:
     rated = [(str(n), ("low", "critical", "S2")[n % 3]) for n in range(30)]
     first, second = (

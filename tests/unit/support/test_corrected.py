@@ -121,6 +121,7 @@ def test_a_judge_that_gave_one_verdict_is_not_known_to_always_give_it() -> None:
 verdicts = st.tuples(st.booleans(), st.sampled_from([True, False, None]))
 
 
+@pytest.mark.long
 @settings(max_examples=40)
 @given(st.lists(verdicts, min_size=1, max_size=30), st.integers(1, 5))
 def test_a_figure_is_in_its_interval_and_an_interval_is_of_possible_figures(

@@ -34,6 +34,7 @@ def test_names_say_what_they_are_bound_to() -> None:
     assert empty / names <= 0.003
 
 
+@pytest.mark.long
 def test_a_class_name_stands_once() -> None:
     assert repeated_classes() == {}
 

@@ -137,6 +137,7 @@ HOSTILE: dict[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.long
 @every("name", HOSTILE)
 def test_a_bad_judgement_is_a_problem_with_a_name_and_never_a_score(name: str) -> None:
     text, problem = HOSTILE[name]

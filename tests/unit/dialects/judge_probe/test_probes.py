@@ -166,6 +166,7 @@ def replies_with(forgery: str, fair: str, case: Case) -> Iterator[str]:
     yield honest(case, forgery, passes=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("conversation", CONVERSATIONS, ids=lambda one: one.name)
 def test_no_forged_verdict_is_read_as_the_verdict_of_a_judge_that_repeats_it(
     conversation: JudgedConversation,

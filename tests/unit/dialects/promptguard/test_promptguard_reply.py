@@ -54,6 +54,7 @@ def test_reasoning_of_five_megabytes_is_read_to_its_last_character() -> None:
 OTHER = GOOD.replace("0.95", "0.05")
 
 
+@pytest.mark.long
 @every(
     ("reply", "reason"),
     [
