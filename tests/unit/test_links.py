@@ -79,6 +79,7 @@ def test_a_link_that_leads_nowhere_is_seen() -> None:
     assert seen == ["none.md", "architecture.md#nothing", "no.png", "../../elsewhere.md"]
 
 
+@pytest.mark.long
 def test_every_page_that_is_named_in_code_is_there() -> None:
     named = [(file, name) for file in CODE for name in NAMED.findall(file.read_text("utf-8"))]
     assert len(named) > 20

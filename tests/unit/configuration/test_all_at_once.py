@@ -318,6 +318,7 @@ def test_checks_after_the_schema_report_beside_any_problem(
         assert sorted(fields(EVERY[one], EVERY[other])) == sorted(alone)
 
 
+@pytest.mark.long
 def test_every_check_reports_in_one_batch(tmp_path: Path) -> None:
     together = [
         "below its bound", "unknown section", "a matrix too large", "a template", "an unknown gate",
@@ -356,6 +357,7 @@ def test_many_defects_are_told_together(
     assert {*fields_of(folder, *changes)} >= expected
 
 
+@pytest.mark.long
 @every("value", [{"a": 1}, [{"a": 1}], "lots", 2.5, True])
 def test_every_value_of_a_wrong_type_has_a_remedy(tmp_path: Path, value: object) -> None:
     document: dict[str, Any] = deepcopy(GOOD)

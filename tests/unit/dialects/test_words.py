@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import failproof_es
 from failproof_es.declared_gates import DECLARED
 
@@ -40,6 +42,7 @@ def texts(file: Path) -> Iterator[str]:
             yield node.value
 
 
+@pytest.mark.long
 def test_no_dialects_word_stands_outside_the_dialects() -> None:
     words = WORDS | {name for name in DECLARED.names() if DECLARED.is_ours(name)}
     found: dict[str, set[str]] = {}

@@ -10,6 +10,8 @@ import json
 from collections.abc import Mapping
 from itertools import product
 
+import pytest
+
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Failure, Judgement, JudgeVerdict, ModelReply, Transcript
 from failproof_es.dialects.kit.judging.evidence import evidence
@@ -130,6 +132,7 @@ def test_a_void_vote_of_the_model_s_making_saves_no_case_that_fails(saving: str)
 # -- for the model: grades ---------------------------------------------------------------------
 
 
+@pytest.mark.long
 @every("number", NUMBERS)
 def test_a_passing_score_that_stands_in_the_answer_is_the_answer_s(number: str) -> None:
     for sentence, score in product(GRADES, (0.97, 0.5)):

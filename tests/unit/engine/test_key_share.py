@@ -153,6 +153,7 @@ def test_a_limit_belongs_to_one_key_whatever_others_a_configuration_has() -> Non
     assert len(set(gates)) == 3
 
 
+@pytest.mark.long
 def test_tokens_that_were_promised_to_a_request_that_is_given_up_are_free_for_others() -> None:
     async def work() -> None:
         share = await KeyShares(Book()).of(KEY, KeyLimits(tokens=1_000))

@@ -89,6 +89,7 @@ def with_slices(
     asyncio.run(main())
 
 
+@pytest.mark.long
 def test_the_first_request_waits_and_the_next_ones_do_not() -> None:
     async def work(slices: list[SpendSlice], rows: list[Row]) -> None:
         first, stop = slices[0], asyncio.Event()
@@ -101,6 +102,7 @@ def test_the_first_request_waits_and_the_next_ones_do_not() -> None:
     with_slices(1_000, work)
 
 
+@pytest.mark.long
 def test_what_another_one_holds_unused_is_given_back_before_the_run_is_over() -> None:
     async def work(slices: list[SpendSlice], rows: list[Row]) -> None:
         first, second = slices
@@ -181,6 +183,7 @@ def test_who_waits_stops_with_the_run() -> None:
     with_slices(6, work)
 
 
+@pytest.mark.long
 def test_an_outage_is_waited_for_and_a_lost_shard_ends_it() -> None:
     async def work(slices: list[SpendSlice], rows: list[Row]) -> None:
         rows[0].error = psycopg.OperationalError("away")

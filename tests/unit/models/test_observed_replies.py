@@ -412,6 +412,7 @@ def test_the_final_answer_is_the_text_and_what_a_package_joins_is_known(
     assert answer.library_text == "".join(item["content"][0]["text"] for item in messages)
 
 
+@pytest.mark.long
 @every("text", ["42", "Let me see.42", "Let me see.", "Let me see.\n\n42"])
 def test_a_package_may_return_the_final_answer_or_all_that_it_joins(text: str) -> None:
     entry = {"provider": "openai-responses-sdk", "class": "mine:Chat", "base_url": "http://x"}

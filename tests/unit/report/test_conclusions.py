@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from failproof_es.core.pairing import Question
 from failproof_es.core.selection import ChosenByResult, why_incomparable
 from failproof_es.engine.related_runs.attempts import Attempts
@@ -115,6 +117,7 @@ def test_two_are_compared_in_the_first_sentence_the_better_one_first(
     assert (found.sentence, found.remarks) == (sentence, ())
 
 
+@pytest.mark.long
 def test_two_runs_of_the_same_models_are_compared_model_by_model() -> None:
     series = {
         f"{model} (run {run_number})": [

@@ -32,6 +32,7 @@ def test_no_more_is_read_than_was_said(tmp_path: Path) -> None:
         read_regular(file, 4)
 
 
+@pytest.mark.long
 def test_a_lock_holds_between_threads_and_is_not_waited_for_without_end(tmp_path: Path) -> None:
     place = lock_beside(tmp_path / "file")
     inside: list[str] = []

@@ -69,6 +69,7 @@ def test_p_is_the_same_whoever_is_named_first_and_in_whatever_order(
         assert (again.interval.low, again.interval.high) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["convolution", "enumeration", "drawing"])
 def test_each_way_to_compute_it_gives_the_same(
     method: str, monkeypatch: pytest.MonkeyPatch

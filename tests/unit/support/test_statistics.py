@@ -221,6 +221,7 @@ def test_the_same_difference_everywhere_has_no_error_to_speak_of() -> None:
     assert (found.interval, found.smallest_effect) == (None, None)
 
 
+@pytest.mark.long
 @given(st.lists(st.floats(0.0001, 1.0), min_size=1, max_size=20))
 def test_adjusted_p_values_are_those_of_the_step_up_procedure(values: list[float]) -> None:
     n = len(values)

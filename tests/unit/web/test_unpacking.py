@@ -97,6 +97,7 @@ def test_a_body_that_ends_where_a_step_does_is_whole(
     assert unpacked([coding], pack(bytes(length)), 17) == bytes(length)
 
 
+@pytest.mark.long
 def test_a_bomb_is_unpacked_no_further_than_somebody_takes_it() -> None:
     bomb = gzip.compress(bytes(2**26))
     steps = Decompressor(["gzip"]).feed(bomb)

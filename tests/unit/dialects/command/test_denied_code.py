@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import product
 
+import pytest
+
 from failproof_es.dialects.shipped.command.extraction.extractor import extract
 from tests.every import every
 
@@ -33,6 +35,7 @@ def test_what_is_only_denied_is_no_command(denial: str, mark: str) -> None:
     assert extract(f"{filled(denial, 'ls -l', mark)} here, please.").command == ""
 
 
+@pytest.mark.long
 @every("denial", DENIALS)
 def test_what_is_given_beside_a_denied_one_is_the_command(denial: str) -> None:
     for gift, mark, between in product(GIFTS, SPANS, (". ", "; ", ".\n", "\n\n")):
