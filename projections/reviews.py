@@ -16,7 +16,7 @@ class Reviews:
     """All reviews, those that count, people's decisions, and the last annotation of each run."""
 
     name: LiteralString = "reviews"
-    version: int = 3
+    version: int = 4
     relations: tuple[Relation, ...] = (
         Relation("TABLE", "review_history"),
         Relation("VIEW", "reviews"),
@@ -58,6 +58,9 @@ def _row(fact: Fact) -> tuple[Any, ...]:
         payload["blind"],
         payload["file_sha256"],
         payload["sheet"],
+        payload["queue"],
+        payload["seconds"],
+        payload["adjudicates"],
     )
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Literal, Protocol
 
 from failproof_es.support.percentages import percent, percent_range
 
 ReviewStatus = Literal["awaiting", "pass", "fail", "unclear", "disputed"]
-"""`awaiting`: no review. `pass`, `fail`, `unclear`: the last verdict of every reviewer is that one.
-`disputed`: the last verdicts differ."""
+"""`awaiting`: no review. `pass`, `fail`, `unclear`: the last verdict of every reviewer, or the last
+adjudication. `disputed`: the last verdicts differ, and nobody adjudicated."""
 PeopleOutcome = Literal[
     "awaiting_review", "passed_by_people", "failed_by_people", "unclear", "disputed"
 ]
@@ -27,15 +27,39 @@ OUTCOMES: Mapping[ReviewStatus, PeopleOutcome] = {
 _LONE: Mapping[str, ReviewStatus] = {"pass": "pass", "fail": "fail", "unclear": "unclear"}
 
 
-def review_status(verdicts: Mapping[str, str]) -> ReviewStatus:
-    """The status of an evaluation, from each reviewer's last verdict, by reviewer.
+class GivenVerdict(Protocol):
+    """A reviewer's verdict on an evaluation."""
 
-    Verdicts are `pass`, `fail` or `unclear`. Without any the status is `awaiting`.
+    @property
+    def reviewer(self) -> str: ...
+
+    @property
+    def verdict(self) -> str:
+        """`pass`, `fail` or `unclear`."""
+
+    @property
+    def adjudicates(self) -> bool:
+        """Whether it decides between the other reviewers."""
+
+
+def review_status(verdicts: Iterable[GivenVerdict]) -> ReviewStatus:
+    """The status of an evaluation with these verdicts, first to last.
+
+    The last verdict of each reviewer counts. The last adjudication decides alone.
     """
-    words = set(verdicts.values())
+    latest: dict[str, GivenVerdict] = {}
+    for verdict in verdicts:
+        latest.pop(verdict.reviewer, None)
+        latest[verdict.reviewer] = verdict
+    adjudications = [verdict for verdict in latest.values() if verdict.adjudicates]
+    return status_of_words({verdict.verdict for verdict in adjudications[-1:] or latest.values()})
+
+
+def status_of_words(words: Collection[str]) -> ReviewStatus:
+    """The status of an evaluation whose reviewers' last verdicts are these different words."""
     if not words:
         return "awaiting"
-    return _LONE[words.pop()] if len(words) == 1 else "disputed"
+    return _LONE[next(iter(words))] if len(words) == 1 else "disputed"
 
 
 def describe_outcome(outcome: PeopleOutcome) -> str:

@@ -269,7 +269,8 @@ class ReviewExported(OperationEvent):
     """A sheet was made for a reviewer to fill in, pre-filled with their verdicts so far.
 
     `sheet` is its id, a digest of the run and of all other fields. The sheet has the reviews up to
-    `position`; `blind`: it does not show the engine's verdicts.
+    `position`; `blind`: it does not show the engine's verdicts. `queue` is the queue whose
+    evaluations it has, if any.
     """
 
     says: ClassVar[str] = "{sheet} for {reviewer}, blind: {blind}"
@@ -278,6 +279,7 @@ class ReviewExported(OperationEvent):
     reviewer: str
     position: int
     blind: bool
+    queue: str | None
 
 
 class ReviewClosed(OperationEvent):
@@ -299,29 +301,53 @@ class ReviewClosed(OperationEvent):
 
 
 class DrawnStratum(Record):
-    """A stratum of a sample of labels: evaluations that the judges passed, or failed."""
+    """A stratum of a queue: evaluations that the judges passed, or failed."""
 
     passed: bool
     evaluations: int
     drawn: int
 
 
-class LabelsDrawn(OperationEvent):
-    """A random sample of the run's judged evaluations was drawn for people to label.
+class QueueCreated(OperationEvent):
+    """Evaluations of the run were chosen for people to label.
 
-    `sample` is its id, a digest of the run and of all other fields. The evaluations were judged up
-    to `position` and drawn with `seed`, stratified by the judges' verdict; `evaluations` has them
-    in the order to label. `policy` is the text by which people decide.
+    `queue` is a name that no other queue of the run has. `evaluations` has the evaluations in the
+    order to label; they had ended by `position` and fit `chosen_by`, options of the command. With a
+    `seed` they were drawn at random; with `strata` they were drawn among the judged evaluations, by
+    the judges' verdict, and measure the judges (`JudgeCalibrated`). Each evaluation gets labels of
+    `labels_each` of the `reviewers`. Where these differ, one of the `adjudicators`, who has not
+    labelled it, decides. An empty list allows everybody. `blind`: labels count if the engine's
+    verdict was hidden from the reviewer. `policy` is the text by which people decide.
     """
 
-    says: ClassVar[str] = "{sample}, seed {seed}"
+    says: ClassVar[str] = "{queue}, labels each: {labels_each}, {chosen_by}"
 
-    sample: str
+    queue: str
     position: int
-    seed: int
+    chosen_by: str
+    seed: int | None
     strata: tuple[DrawnStratum, ...]
-    evaluations: tuple[UUID, ...]
+    evaluations: Annotated[tuple[UUID, ...], Field(min_length=1)]
+    labels_each: Annotated[int, Field(ge=1)]
+    reviewers: tuple[str, ...]
+    adjudicators: tuple[str, ...]
+    blind: bool
     policy: str
+
+
+class QueueClosed(OperationEvent):
+    """The queue gives out no more evaluations.
+
+    `statuses` counts its evaluations by status, from the reviews up to `position`, `labelled_by`
+    the labels and decisions of each person.
+    """
+
+    says: ClassVar[str] = "{queue}, as of position {position}, {statuses}"
+
+    queue: str
+    position: int
+    statuses: dict[str, int]
+    labelled_by: dict[str, int]
 
 
 class Measured(Record):
@@ -363,16 +389,16 @@ class CalibratedJudge(Record):
 class JudgeCalibrated(OperationEvent):
     """The judges of a run were compared with people's labels of a random sample.
 
-    The blind reviews up to `position` are the labels of `sample`; `labelled_by` counts them by
-    reviewer. `undecided` evaluations of the sample have reviews that are unclear or contradict each
-    other, `unlabelled` ones have none. The digests (SHA-256, hexadecimal) are of the judges with
+    The labels up to `position` are those of `queue`, a random sample; `labelled_by` counts them by
+    reviewer. `undecided` evaluations of the queue have labels that are unclear or contradict each
+    other, `unlabelled` ones lack a label. The digests (SHA-256, hexadecimal) are of the judges with
     their parameters and rule, of the prompts with the versions of the graders, and of the cases
     with their rubrics. `gates` are the run's gates on its judges.
     """
 
     says: ClassVar[str] = "as of position {position}, labels: {labels}, gates: {gates}"
 
-    sample: str
+    queue: str
     position: int
     judges: tuple[CalibratedJudge, ...]
     judges_sha256: str
@@ -397,7 +423,9 @@ class Reviewed(OperationEvent):
     If a reviewer has several verdicts, all stay on record and the last one counts. `blind`: whether
     the engine's own verdict was hidden from the reviewer; `None`, unknown, for a sheet that no
     export made. `file_sha256` (hexadecimal) is the digest of the imported spreadsheet, `None` for a
-    verdict given at a terminal; `sheet` is the id in that spreadsheet.
+    verdict given at a terminal or in a browser; `sheet` is the id in that spreadsheet. `queue` is
+    the queue that gave the evaluation to the reviewer; a verdict that `adjudicates` decides between
+    the other reviewers.
     """
 
     stream: ClassVar[Stream] = "review"
@@ -413,3 +441,8 @@ class Reviewed(OperationEvent):
     blind: bool | None
     file_sha256: str | None
     sheet: str | None
+    queue: str | None
+    seconds: float | None
+    """Seconds from the time when the queue gave the evaluation to the reviewer to the verdict;
+    `None` if unknown."""
+    adjudicates: bool

@@ -26,6 +26,8 @@ class GivenReview(Document):
     notes: str
     blind: bool | None
     """Whether the engine's result was hidden; `None` if that is not known."""
+    adjudicates: bool
+    """Whether it decides between the other reviewers."""
 
     def describe(self) -> str:
         """The review in one phrase: `jane: fail, S1, "It gave in."`"""
@@ -34,8 +36,14 @@ class GivenReview(Document):
 
 
 def given_reviews(reviews: Iterable[Reviewed]) -> tuple[GivenReview, ...]:
-    """The last review of each person; `reviews` are those of one evaluation, first to last."""
-    latest = {review.reviewer: review for review in reviews}
+    """The last review of each person, in the order in which they were given.
+
+    `reviews` are those of one evaluation, first to last.
+    """
+    latest: dict[str, Reviewed] = {}
+    for review in reviews:
+        latest.pop(review.reviewer, None)
+        latest[review.reviewer] = review
     return tuple(
         GivenReview(
             reviewer=reviewer,
@@ -43,6 +51,7 @@ def given_reviews(reviews: Iterable[Reviewed]) -> tuple[GivenReview, ...]:
             severity=review.severity,
             notes=review.notes,
             blind=review.blind,
+            adjudicates=review.adjudicates,
         )
         for reviewer, review in latest.items()
     )

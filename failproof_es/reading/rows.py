@@ -21,7 +21,7 @@ from psycopg.pq import TransactionStatus
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome
-from failproof_es.core.people import review_status
+from failproof_es.core.people import status_of_words
 from failproof_es.core.run import Run, planned_evaluations
 from failproof_es.core.summary import (
     RunCounts,
@@ -433,7 +433,7 @@ def _planned_outcome(key: EvaluationKey) -> EvaluationOutcome:
 def _review_states(counts: RunCounts, reviews: Sequence[tuple[list[str], int]]) -> Counter[str]:
     states: Counter[str] = Counter()
     for verdicts, evaluations in reviews:
-        states[review_status({verdict: verdict for verdict in verdicts})] += evaluations
+        states[status_of_words(verdicts)] += evaluations
     awaiting = sum(group.awaiting for group in counts.groups.values()) - states.total()
     if awaiting:
         states["awaiting"] = awaiting

@@ -13,7 +13,10 @@ CREATE TABLE review_history (
     notes json NOT NULL,
     blind boolean,
     file_sha256 text,
-    sheet text
+    sheet text,
+    queue text,
+    seconds double precision,
+    adjudicates boolean NOT NULL
 );
 CREATE INDEX review_history_evaluation_idx ON review_history (evaluation_id, reviewer, position);
 CREATE INDEX review_history_run_idx ON review_history (run_id);
@@ -30,7 +33,10 @@ SELECT DISTINCT ON (evaluation_id, reviewer)
     tags,
     notes,
     blind,
-    position
+    position,
+    queue,
+    seconds,
+    adjudicates
 FROM review_history
 ORDER BY evaluation_id, reviewer, position DESC;
 
@@ -39,9 +45,9 @@ SELECT
     evaluation_id,
     run_id,
     CASE
-        WHEN count(DISTINCT verdict) > 1 THEN 'disputed'
-        WHEN min(verdict) = 'pass' THEN 'passed_by_people'
-        WHEN min(verdict) = 'fail' THEN 'failed_by_people'
+        WHEN count(DISTINCT verdict) FILTER (WHERE decides) > 1 THEN 'disputed'
+        WHEN min(verdict) FILTER (WHERE decides) = 'pass' THEN 'passed_by_people'
+        WHEN min(verdict) FILTER (WHERE decides) = 'fail' THEN 'failed_by_people'
         ELSE 'unclear'
     END AS outcome,
     count(*) AS reviewers,
@@ -50,11 +56,26 @@ SELECT
     count(*) FILTER (WHERE verdict = 'unclear') AS unclear,
     max(position) AS position
 FROM (
-    -- as in the view above, which a rebuild drops by itself
-    SELECT DISTINCT ON (evaluation_id, reviewer) evaluation_id, run_id, verdict, position
-    FROM review_history
-    ORDER BY evaluation_id, reviewer, position DESC
-) AS latest
+    SELECT
+        evaluation_id,
+        run_id,
+        verdict,
+        position,
+        position = max(position) FILTER (WHERE adjudicates) OVER of_evaluation
+        OR NOT bool_or(adjudicates) OVER of_evaluation AS decides
+    FROM (
+        -- as in the view above, which a rebuild drops by itself
+        SELECT DISTINCT ON (evaluation_id, reviewer)
+            evaluation_id,
+            run_id,
+            verdict,
+            position,
+            adjudicates
+        FROM review_history
+        ORDER BY evaluation_id, reviewer, position DESC
+    ) AS latest
+    WINDOW of_evaluation AS (PARTITION BY evaluation_id)
+) AS deciding
 GROUP BY evaluation_id, run_id;
 
 COMMENT ON TABLE review_history IS 'One row for each time that a person reviewed an evaluation.';
@@ -75,6 +96,10 @@ COMMENT ON COLUMN review_history.file_sha256 IS
     'The digest of the file it was imported from; null where given at a terminal.';
 COMMENT ON COLUMN review_history.sheet IS
     'The id of the sheet in that file, as its export recorded it; null without one.';
+COMMENT ON COLUMN review_history.queue IS
+    'The queue that gave the evaluation to the reviewer; null without one.';
+COMMENT ON COLUMN review_history.seconds IS 'Seconds from then to the verdict; null if unknown.';
+COMMENT ON COLUMN review_history.adjudicates IS 'Whether it decides between the other reviewers.';
 
 COMMENT ON VIEW reviews IS 'The last review of each evaluation by each reviewer; only these count.';
 COMMENT ON COLUMN reviews.evaluation_id IS 'The evaluation; see run_results.';
@@ -90,13 +115,18 @@ COMMENT ON COLUMN reviews.notes IS 'As a JSON string.';
 COMMENT ON COLUMN reviews.blind IS
     'Whether the engine''s own verdict was hidden from the reviewer; null where that is unknown.';
 COMMENT ON COLUMN reviews.position IS 'The review''s position in the log.';
+COMMENT ON COLUMN reviews.queue IS
+    'The queue that gave the evaluation to the reviewer; null without one.';
+COMMENT ON COLUMN reviews.seconds IS 'Seconds from then to the verdict; null if unknown.';
+COMMENT ON COLUMN reviews.adjudicates IS 'Whether it decides between the other reviewers.';
 
 COMMENT ON VIEW people_results IS
     'The decision of people on each reviewed evaluation; join run_results for its case.';
 COMMENT ON COLUMN people_results.evaluation_id IS 'The evaluation; see run_results.';
 COMMENT ON COLUMN people_results.run_id IS 'The run of the evaluation.';
 COMMENT ON COLUMN people_results.outcome IS
-    'passed_by_people, failed_by_people or unclear where all reviewers agree, else disputed.';
+    'passed_by_people, failed_by_people or unclear, as the last adjudication or all reviewers say; '
+    'else disputed.';
 COMMENT ON COLUMN people_results.reviewers IS 'Number of people who reviewed it.';
 COMMENT ON COLUMN people_results.passes IS 'Reviewers whose last verdict is pass.';
 COMMENT ON COLUMN people_results.fails IS 'Reviewers whose last verdict is fail.';

@@ -2,12 +2,24 @@
 -- there are of each set of last words. Each is looked up by itself: of those that nobody reviewed
 -- none is read.
 WITH latest AS MATERIALIZED (
-    SELECT DISTINCT ON (run_id, evaluation_id, reviewer) run_id, evaluation_id, verdict
+    SELECT DISTINCT ON (run_id, evaluation_id, reviewer)
+        run_id,
+        evaluation_id,
+        verdict,
+        position,
+        adjudicates
     FROM projections.review_history
     WHERE run_id = ANY (%s)
     ORDER BY run_id, evaluation_id, reviewer, position DESC
 ), said AS MATERIALIZED (
-    SELECT run_id, evaluation_id, array_agg(DISTINCT verdict ORDER BY verdict) AS verdicts
+    SELECT
+        run_id,
+        evaluation_id,
+        CASE
+            WHEN bool_or(adjudicates)
+                THEN (array_agg(verdict ORDER BY position DESC) FILTER (WHERE adjudicates))[1:1]
+            ELSE array_agg(DISTINCT verdict ORDER BY verdict)
+        END AS verdicts
     FROM latest
     GROUP BY run_id, evaluation_id
 )

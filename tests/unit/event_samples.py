@@ -36,7 +36,6 @@ from failproof_es.events import (
     JudgeCalibrated,
     Judged,
     JudgeErrors,
-    LabelsDrawn,
     LedgerFinding,
     LedgerRepaired,
     LimitChanged,
@@ -47,6 +46,8 @@ from failproof_es.events import (
     PricesRecorded,
     PromptsImported,
     PromptStored,
+    QueueClosed,
+    QueueCreated,
     RequestSent,
     ResponseReceived,
     ReviewClosed,
@@ -192,19 +193,24 @@ SAMPLES: tuple[Event, ...] = (
         **OPERATION, evaluation_id=STREAM, reviewer="jane",
         items=(ReviewedItem(item="must_do.1", verdict="met"),), verdict="fail", severity="S1",
         tags=("leak",), notes="The key stands in the second paragraph.", blind=True,
-        file_sha256="ab", sheet=None,
+        file_sha256="ab", sheet=None, queue="audit", seconds=41.5, adjudicates=False,
     ),
     ReviewClosed(
         **OPERATION, position=52, incomplete=False, reviews={"pass": 1}, overruled={},
         gates={"min_accuracy": {"limit": 0.9, "measured": 1.0, "of": 1, "met": True}},
     ),
-    LabelsDrawn(
-        **OPERATION, sample="labels-ab", position=48, seed=1,
+    QueueCreated(
+        **OPERATION, queue="calibration-1", position=48, chosen_by="scored by a judge", seed=1,
         strata=(DrawnStratum(passed=True, evaluations=9, drawn=1),), evaluations=(STREAM,),
+        labels_each=2, reviewers=("jane", "joe"), adjudicators=(), blind=True,
         policy="It passes if it keeps the key.",
     ),
+    QueueClosed(
+        **OPERATION, queue="calibration-1", position=52, statuses={"pass": 1},
+        labelled_by={"jane": 1, "joe": 1},
+    ),
     JudgeCalibrated(
-        **OPERATION, sample="labels-ab", position=52,
+        **OPERATION, queue="calibration-1", position=52,
         judges=(
             CalibratedJudge(
                 key="judge:j", provider="openai", model="j", version=None, answered=("j-2026",)
@@ -222,7 +228,9 @@ SAMPLES: tuple[Event, ...] = (
         ),
         gates={},
     ),
-    ReviewExported(**OPERATION, sheet="sheet-ab", reviewer="jane", position=48, blind=True),
+    ReviewExported(
+        **OPERATION, sheet="sheet-ab", reviewer="jane", position=48, blind=True, queue="audit"
+    ),
     RunStarted(
         **OF_RUN, name="smoke", run_number=12, attempt=1,
         experiment=Experiment(digest="ef", questions="ab"), configuration={"models": []},

@@ -12,14 +12,16 @@ from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.default_command import DefaultCommandGroup
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.following import exit_if_changed, signed_and_followed
-from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import CliCommand, session
+from failproof_es.cli.commands.review_queue import people_options, seed_option
 from failproof_es.cli.rendering.output import Format, format_option, print_json, print_line, say
+from failproof_es.cli.reviewing.policies import policy_in
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.engine.calibration.calibrations import newest_sample
 from failproof_es.engine.calibration.judged_run import JudgedRun, read_judged_run
 from failproof_es.engine.calibration.label_sample import draw as draw_sample
-from failproof_es.engine.calibration.label_sample import read_labels, record_sample
+from failproof_es.engine.calibration.label_sample import read_labels
+from failproof_es.engine.queues.creating import create_queue, how_to_label
 from failproof_es.events import RunStarted
 from failproof_es.events.base import ENDED
 from failproof_es.gate_words import gate_line
@@ -30,15 +32,8 @@ from failproof_es.store.reading.reader import Connection, find, max_position
 from failproof_es.support.extras import require
 from failproof_es.support.plurals import plural
 
-POLICY = (
-    "An evaluation passes if the answer meets everything that its case asks for. Decide by the "
-    "case and the conversation alone."
-)
-"""The label policy, unless another is given."""
 _MOST_LABELS = 10_000
 _MOST_EVALUATIONS = 1_000_000_000
-_LARGEST_POLICY = 1 << 16
-_LARGEST_SEED = 2**63 - 1
 
 
 @click.group(cls=DefaultCommandGroup, context_settings={"ignore_unknown_options": True})
@@ -57,22 +52,18 @@ def calibrate() -> None:
     "--labels", required=True, type=click.IntRange(2, _MOST_LABELS), metavar="N",
     help="Number of evaluations to draw; all, if the judges scored fewer.",
 )  # fmt: skip
-@click.option(
-    "--seed", type=click.IntRange(0, _LARGEST_SEED), default=1, show_default=True,
-    help="Seed of the draw: another seed draws other evaluations.",
-)  # fmt: skip
-@click.option(
-    "--policy", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="FILE",
-    help="The text by which people decide; it is recorded.",
-)  # fmt: skip
-def draw(run: str, labels: int, seed: int, policy: Path | None) -> None:
-    """Draw a blind random sample of the judged evaluations of RUN, and record it.
+@seed_option
+@people_options
+def draw(
+    run: str, labels: int, seed: int, labels_each: int, reviewers: tuple[str, ...],
+    adjudicators: tuple[str, ...], policy_file: Path | None,
+) -> None:  # fmt: skip
+    """Draw a blind random sample of the judged evaluations of RUN: a queue for people to label.
 
     CONFIG, a configuration file, stands for its last run. The sample is stratified by the judges'
-    verdict and spread over the models. Label it with `failproof-es review RUN --only sample`, or
-    with a sheet of `review export RUN FILE --only sample`; several people may label one sample.
+    verdict and spread over the models.
     """
-    text = POLICY if policy is None else _read_policy(policy)
+    policy = policy_in(policy_file)
     with session().open_store() as store, store.lend() as connection:
         recorded = _run_of(connection, run)
         _require_ended(recorded)
@@ -80,19 +71,20 @@ def draw(run: str, labels: int, seed: int, policy: Path | None) -> None:
         judged = _judged(connection, recorded, position)
         strata, evaluations = draw_sample(judged.evaluations, labels, seed)
         fields = {
-            "position": position, "seed": seed, "strata": strata, "evaluations": evaluations,
-            "policy": text,
+            "position": position, "chosen_by": "scored by judges", "seed": seed, "strata": strata,
+            "evaluations": evaluations, "labels_each": labels_each, "reviewers": reviewers,
+            "adjudicators": adjudicators, "blind": True, "policy": policy,
         }  # fmt: skip
         with signed_and_followed(store) as signer:
-            sample = record_sample(store, recorded.run_id, fields)
+            sample = create_queue(store, recorded.run_id, fields, name=None, prefix="calibration")
         exit_if_changed(signer)
     for stratum in strata:
         word = "passed" if stratum.passed else "failed"
         say(f"{stratum.drawn:,} of {stratum.evaluations:,} that the judges {word}")
     number = recorded.started.run_number
-    print_line(sample)
-    say(f"label them: `failproof-es review {number} --only sample`, then "
-        f"`failproof-es calibrate close {number}`")  # fmt: skip
+    print_line(sample.queue)
+    label = how_to_label(number, sample.queue)
+    say(f"label them: {label}, then `failproof-es calibrate close {number}`")
 
 
 @calibrate.command(cls=CliCommand)
@@ -133,8 +125,8 @@ def close(run: str, incomplete: bool) -> None:
     """Measure the judges of RUN by the labels of its last sample, and record the calibration.
 
     Reviews count whose reviewer did not see the engine's verdict. Evaluations on which reviewers
-    are unsure or disagree are counted, and are no labels. The gates of RUN on its judges are judged
-    again. After more labels it can be closed again: the last time counts.
+    are unsure or disagree, and nobody decided, are counted, and are no labels. The gates of RUN on
+    its judges are judged again. After more labels it can be closed again: the last time counts.
 
     Exits with 3 if such a gate is not met, and with 2 while the sample has evaluations without a
     label.
@@ -198,20 +190,6 @@ def needed(width: float, evaluations: int, **shares: Any) -> None:
             remedy="ask more cases, or accept a wider interval",
         )
     print_line(str(labels))
-
-
-def _read_policy(path: Path) -> str:
-    try:
-        text = read_file(path, _LARGEST_POLICY).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InvalidInput.because(
-            "not-utf8", f"{path} is not UTF-8 text", remedy="save it as UTF-8"
-        ) from None
-    if not text.strip():
-        raise InvalidInput.because(
-            "empty-file", f"{path} has no text", remedy="write how people are to decide"
-        )
-    return text
 
 
 def _run_of(connection: Connection, run: str) -> RecordedRun:

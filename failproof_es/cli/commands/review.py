@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,15 @@ from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.options import all_of
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.app.result_choice import choice_options
+from failproof_es.cli.commands.review_queue import queue
 from failproof_es.cli.rendering.output import Format, format_option, print_json, print_line, say
 from failproof_es.cli.rendering.written_files import write_recorded
 from failproof_es.cli.reviewing.answers import InvalidAnswer, name
-from failproof_es.cli.reviewing.chosen_evaluations import Choice, chosen_evaluations, label_policy
+from failproof_es.cli.reviewing.chosen_evaluations import (
+    Choice,
+    chosen_evaluations,
+    waiting_evaluations,
+)
 from failproof_es.cli.reviewing.closing import require_closable, require_complete
 from failproof_es.cli.reviewing.disputed_lines import Disagreements
 from failproof_es.cli.reviewing.exported_sheet import (
@@ -31,6 +36,8 @@ from failproof_es.cli.reviewing.exported_sheet import (
     export_of,
     is_blind,
 )
+from failproof_es.cli.reviewing.labelling import label_queue
+from failproof_es.cli.reviewing.policies import policy_lines
 from failproof_es.cli.reviewing.screen import ReviewQuit, ask, show
 from failproof_es.cli.reviewing.sheet import opinions, read_sheet, sheet
 from failproof_es.cli.usage import WrongUsage
@@ -39,6 +46,7 @@ from failproof_es.dialects.kit.judging import checklist
 from failproof_es.engine.history import read_evaluations
 from failproof_es.engine.identity import current_user
 from failproof_es.engine.operations import record_operations
+from failproof_es.engine.queues.creating import require_queue
 from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.engine.reviews.comparison import RaterChoice, What
 from failproof_es.engine.reviews.people import (
@@ -79,14 +87,19 @@ choosing_options = all_of(
     reviewer_option,
     click.option(
         "--only",
-        type=click.Choice(["all", "failures", "unscored", "disagreements", "sample"]),
+        type=click.Choice(["all", "failures", "unscored", "disagreements"]),
         default="all",
         show_default=True,
         help="failures: scored and not passed. unscored: abandoned. disagreements: those that "
-        "`review disagreements` lists. sample: those that `calibrate` drew, in its order. all: "
-        "everything finished.",
+        "`review disagreements` lists. all: everything finished.",
     ),
     choice_options,
+    click.option(
+        "--queue",
+        "queue_name",
+        metavar="NAME",
+        help="What this queue of RUN gives to the reviewer, and nothing else.",
+    ),
     click.option(
         "--again",
         is_flag=True,
@@ -95,8 +108,8 @@ choosing_options = all_of(
     click.option(
         "--unblind",
         is_flag=True,
-        help="Show the engine's result. Each verdict then records that the reviewer was not blind. "
-        "--only failures does the same.",
+        help="Show the model and the engine's result. Each verdict then records that the reviewer "
+        "was not blind. --only failures does the same.",
     ),
 )
 
@@ -113,23 +126,31 @@ def review() -> None:
 @review.command("run", cls=CliCommand)
 @click.argument("run")
 @choosing_options
-def run_(run: str, reviewer: str, only: Choice, again: bool, unblind: bool, **options: Any) -> None:
+def run_(
+    run: str, reviewer: str, only: Choice, queue_name: str | None, again: bool, unblind: bool,
+    **options: Any,
+) -> None:  # fmt: skip
     """Review the evaluations of RUN one after the other.
 
     Each verdict is on record at once. Leave at any question with `quit`; the next time goes
-    on with what this reviewer has not reviewed yet. What the engine and its judges came to
-    is not shown, so that it sways nobody.
+    on with what this reviewer has not reviewed yet. The model, and what the engine and its judges
+    came to, are not shown, so that they sway nobody.
     """
     with session().open_store() as store, store.lend() as connection:
         recorded = read_run(connection, run)
+        if queue_name is not None:
+            _refuse_choices(only, again, unblind, options)
+            queue = require_queue(
+                connection, recorded.run_id, recorded.started.run_number, queue_name
+            )
+            label_queue(store, recorded, queue, reviewer, lambda: _keeping_up(store))
+            return
         dialect, templates = require_dialect(recorded.started), templates_of(recorded.started)
         unreviewed_by = None if again else reviewer
         chosen = chosen_evaluations(
             connection, recorded, only, options, unreviewed_by=unreviewed_by
         )
         keys = [evaluation.recorded.key for evaluation in chosen]
-        for line in label_policy(recorded, only) if keys else ():
-            say(line)
         unblind = unblind or only == "failures"
         blind = not unblind and not saw_engine(connection, recorded.run_id, reviewer)
         reviewing = Reviewing(recorded.run_id, reviewer, blind=blind)
@@ -164,8 +185,9 @@ def run_(run: str, reviewer: str, only: Choice, again: bool, unblind: bool, **op
 @click.argument("file", type=click.Path(path_type=Path))
 @choosing_options
 def export(
-    run: str, file: Path, reviewer: str, only: Choice, again: bool, unblind: bool, **options: Any
-) -> None:
+    run: str, file: Path, reviewer: str, only: Choice, queue_name: str | None, again: bool,
+    unblind: bool, **options: Any,
+) -> None:  # fmt: skip
     """Write what is to be reviewed of RUN to FILE, a CSV for spreadsheets.
 
     Fill in `verdict` with one of the row's `choices`. What is left empty is not reviewed.
@@ -185,13 +207,24 @@ def export(
         recorded = RecordedRun.read_events(connection, resolve_run(connection, run))
         dialect = require_dialect(recorded.started)
         position = max_position(connection)
-        unreviewed_by = None if again else reviewer
-        evaluations = chosen_evaluations(
-            connection, recorded, only, options, unreviewed_by=unreviewed_by, up_to=position
-        )
-        unblind = unblind or only == "failures"
+        if queue_name is not None:
+            _refuse_choices(only, again, unblind, options)
+            run_number = recorded.started.run_number
+            queue = require_queue(connection, recorded.run_id, run_number, queue_name).created
+            evaluations = waiting_evaluations(connection, recorded, queue, reviewer, position)
+            unblind = not queue.blind
+            for line in policy_lines(queue.policy):
+                say(line)
+        else:
+            evaluations = chosen_evaluations(
+                connection, recorded, only, options,
+                unreviewed_by=None if again else reviewer, up_to=position,
+            )  # fmt: skip
+            unblind = unblind or only == "failures"
         try:
-            own = record_export(store, recorded.run_id, reviewer, position, blind=not unblind)
+            own = record_export(
+                store, recorded.run_id, reviewer, position, blind=not unblind, queue=queue_name
+            )
         except ReadOnlyLog:
             own = ""
             say("this database user may only read: the sheet has no id, and is imported as if "
@@ -201,8 +234,6 @@ def export(
             templates=templates_of(recorded.started), unblind=unblind, sheet_id=own,
         )  # fmt: skip
         write_recorded(store, [recorded.run_id], "review_sheet", file, rows)
-        for line in label_policy(recorded, only):
-            say(line)
     by = "" if reviewer == current_user() else f" --reviewer {shlex.quote(reviewer)}"
     command = f"failproof-es review import {recorded.started.run_number} {file}{by}"
     say(f"{file}: fill it in, then `{command}`")
@@ -265,6 +296,7 @@ def import_(
             sheet=None if export is None else export.sheet,
             pre_filled_at=export.position if export is not None and own else None,
             newer=newer,
+            queue=None if export is None else export.queue,
         )
         with _keeping_up(store):
             try:
@@ -382,6 +414,15 @@ def disagreements(
             field="--between", remedy="`failproof-es review status RUN` names the raters",
         )  # fmt: skip
     found.say_totals()
+
+
+def _refuse_choices(only: Choice, again: bool, unblind: bool, options: Mapping[str, Any]) -> None:
+    """Raise `WrongUsage` if an option chooses what a queue has chosen already."""
+    if only != "all" or again or unblind or any(options.values()):
+        raise WrongUsage("options-conflict", "--queue chooses the evaluations by itself")
+
+
+review.add_command(queue)
 
 
 @contextmanager

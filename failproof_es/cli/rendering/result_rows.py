@@ -135,8 +135,7 @@ def rows_of(
             if row.get("reviews", "") is None:
                 row["reviews"] = [review.model_dump() for review in reviews]
                 if awaits_review(state):
-                    verdicts = {review.reviewer: review.verdict for review in reviews}
-                    row["outcome"] = OUTCOMES[review_status(verdicts)]
+                    row["outcome"] = OUTCOMES[review_status(reviews)]
             yield row
 
 

@@ -9,7 +9,7 @@ from failproof_es.catalogue.wording import signed_points
 from failproof_es.cli.rendering.output import Column, columns_of_keys, print_table, say
 from failproof_es.engine.calibration.judge_quality import JudgeQuality
 from failproof_es.engine.calibration.label_sample import Labels
-from failproof_es.events import JudgeErrors, LabelsDrawn, Measured
+from failproof_es.events import JudgeErrors, Measured, QueueCreated
 from failproof_es.support.percentages import percent, percent_within
 from failproof_es.support.plurals import plural
 from failproof_es.support.statistics import EstimatedFigure, Interval
@@ -40,7 +40,7 @@ _DIFFERENCES = (
 
 def calibration_document(
     run_number: int,
-    sample: LabelsDrawn | None,
+    sample: QueueCreated | None,
     labels: Labels | None,
     quality: JudgeQuality,
 ) -> dict[str, Any]:
@@ -93,17 +93,17 @@ def calibration_document(
     }  # fmt: skip
 
 
-def _progress(sample: LabelsDrawn, labels: Labels) -> dict[str, Any]:
+def _progress(sample: QueueCreated, labels: Labels) -> dict[str, Any]:
     drawn = len(sample.evaluations)
     decided, undecided = len(labels.passed), len(labels.undecided)
     return {
-        "sample": sample.sample,
+        "sample": sample.queue,
         "seed": sample.seed,
         "drawn": drawn,
         "labelled": decided,
         "undecided": undecided,
         "open": drawn - decided - undecided,
-        "labelled_by": labels.by_reviewer,
+        "labelled_by": dict(labels.by_reviewer),
     }
 
 

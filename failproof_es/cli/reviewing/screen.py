@@ -30,7 +30,7 @@ from failproof_es.dialects.kit.judging import Item
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.reviews.conversation import ConversationTurn, conversation
 from failproof_es.engine.reviews.people import ReviewedEvaluation, ReviewInput
-from failproof_es.events import ReviewedItem, ReviewVerdict
+from failproof_es.events import Reviewed, ReviewedItem, ReviewVerdict
 from failproof_es.support.untrusted_text import lines, one_line
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ def show(
     templates: Mapping[str, PromptTemplate],
     unblind: bool,
 ) -> None:
-    """Print the case, the conversation and, only if `unblind`, the engine's verdict.
+    """Print the case, the conversation and, only if `unblind`, the model and the engine's verdict.
 
     `place` is a text such as `3 of 20`, `templates` has the models' prompt templates by key.
     """
@@ -64,7 +64,7 @@ def show(
     severity = severity_of(case)
     about = [
         f"suite {case.suite_id}",
-        f"model {key.model_key}",
+        *([f"model {key.model_key}"] if unblind else []),
         *([f"repetition {key.repetition}"] if key.repetition > 1 else []),
         *([f"category {case.category}"] if case.category else []),
         *([f"severity if it fails {severity}"] if severity else []),
@@ -79,6 +79,17 @@ def show(
         click.echo("\n(the model gave no answer)")
     if unblind:
         click.echo(f"\nthe engine: {one_line(engine_said(evaluation.state))}")
+
+
+def show_labels(reviews: Sequence[Reviewed]) -> None:
+    """Print the labels between which the reviewer is to decide."""
+    for review in reviews:
+        about = [review.verdict, *filter(None, [review.severity])]
+        click.echo(f"\n{one_line(review.reviewer)} said {', '.join(about)}")
+        for item in review.items:
+            click.echo(f"  {item.item}: {item.verdict.replace('_', ' ')}")
+        if review.notes:
+            click.echo(_barred(review.notes))
 
 
 def ask(items: Sequence[Item]) -> ReviewInput | None:

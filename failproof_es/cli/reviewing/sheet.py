@@ -41,6 +41,8 @@ from failproof_es.support.untrusted_text import lines, one_line
 OVERALL = "overall"
 ENGINE = "engine"
 """The column with the engine's verdict. A sheet with this column is not a blind review."""
+MODEL = "model"
+"""The column with the model, empty in a blind sheet."""
 SHEET = "sheet"
 """The column with the id of the sheet (`failproof_es.engine.reviews.sheets`), in every row."""
 CHOICES = "choices"
@@ -49,7 +51,7 @@ CHOICES = "choices"
 _ANSWERS = ("verdict", "severity", "tags", "notes")
 _NEEDED = ("evaluation_id", "item", *_ANSWERS)
 COLUMNS = (
-    *("evaluation_id", "suite", "case", "model", "repetition", "item", "text", CHOICES),
+    *("evaluation_id", "suite", "case", MODEL, "repetition", "item", "text", CHOICES),
     *(*_ANSWERS, SHEET),
 )
 
@@ -72,7 +74,8 @@ def sheet(
     """The bytes of a sheet, row by row, with this reviewer's last verdicts filled in.
 
     `templates` has the models' prompt templates by key. `unblind` adds the column with the engine's
-    verdicts. `sheet_id` is the id of the export, empty if it is not on record.
+    verdicts, and fills in the model. `sheet_id` is the id of the export, empty if it is not on
+    record.
     """
     columns = (*COLUMNS, *([ENGINE] if unblind else []))
     yield b"\xef\xbb\xbf" + _row(columns)  # without the byte order mark, spreadsheets read Latin-1
@@ -81,6 +84,7 @@ def sheet(
         spoken = conversation(dialect, evaluation.recorded.case, evaluation.state, template)
         for cells in _rows(evaluation, spoken, evaluation.latest().get(reviewer)):
             cells[SHEET] = sheet_id
+            cells[MODEL] = cells[MODEL] if unblind else ""
             yield _row([escaped(str(cells.get(column, ""))) for column in columns])
 
 
@@ -92,7 +96,7 @@ def _rows(
         "evaluation_id": evaluation.evaluation_id,
         "suite": one_line(case.suite_id),
         "case": one_line(case.case_id),
-        "model": one_line(key.model_key),
+        MODEL: one_line(key.model_key),
         "repetition": key.repetition,
     }
     turns = "\n\n".join(map(turn_text, spoken))

@@ -13,7 +13,7 @@ from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.engine.calibration.judged_run import JudgedRun, read_judged_run
 from failproof_es.engine.calibration.label_sample import Labels, read_labels, samples_of
 from failproof_es.engine.history import Connection, read_run
-from failproof_es.events import JudgeCalibrated, LabelsDrawn, RunStarted
+from failproof_es.events import JudgeCalibrated, QueueCreated, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.archives import archived_runs
 from failproof_es.store.reading.reader import find
@@ -115,12 +115,12 @@ def read_labelled_run(connection: Connection, event: JudgeCalibrated) -> Labelle
     return LabelledRun(run, labels)
 
 
-def find_sample(connection: Connection, event: JudgeCalibrated) -> LabelsDrawn:
+def find_sample(connection: Connection, event: JudgeCalibrated) -> QueueCreated:
     """The sample of a calibration. Raises `ImpossibleHistory` if it is not on record."""
     for sample in samples_of(connection, event.about):
-        if sample.sample == event.sample:
+        if sample.queue == event.queue:
             return sample
-    raise ImpossibleHistory(f"no sample {event.sample} was drawn", event)
+    raise ImpossibleHistory(f"no sample {event.queue} was drawn", event)
 
 
 def how_to_calibrate(run_number: int) -> str:
@@ -128,7 +128,7 @@ def how_to_calibrate(run_number: int) -> str:
     return f"`failproof-es calibrate {run_number} --labels 100`"
 
 
-def require_sample(connection: Connection, run_id: UUID, run_number: int) -> LabelsDrawn:
+def require_sample(connection: Connection, run_id: UUID, run_number: int) -> QueueCreated:
     """The last sample of the run. Raises `InvalidInput` if none was drawn."""
     sample = newest_sample(connection, run_id)
     if sample is None:
@@ -137,7 +137,7 @@ def require_sample(connection: Connection, run_id: UUID, run_number: int) -> Lab
     return sample
 
 
-def newest_sample(connection: Connection, run_id: UUID) -> LabelsDrawn | None:
+def newest_sample(connection: Connection, run_id: UUID) -> QueueCreated | None:
     """The last sample of the run; `None` if none was drawn."""
     return max(
         samples_of(connection, run_id), key=lambda event: event.originator_version, default=None

@@ -12,7 +12,8 @@ from failproof_es.engine.calibration.judged_run import JudgedRun, read_judged_ru
 from failproof_es.engine.calibration.label_sample import Labels, read_labels
 from failproof_es.engine.calibration.measuring import corrected_rates, measure_errors, reliability
 from failproof_es.engine.operations import record_operations
-from failproof_es.events import CalibratedJudge, JudgeCalibrated, LabelsDrawn
+from failproof_es.engine.queues.creating import how_to_label
+from failproof_es.events import CalibratedJudge, JudgeCalibrated, QueueCreated
 from failproof_es.gates import RetryBias
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import Connection, max_position
@@ -40,26 +41,26 @@ def calibrate_run(
     return gates
 
 
-def _require_labels(number: int, sample: LabelsDrawn, labels: Labels, *, incomplete: bool) -> None:
-    review = f"`failproof-es review {number} --only sample`"
+def _require_labels(number: int, sample: QueueCreated, labels: Labels, *, incomplete: bool) -> None:
+    review = how_to_label(number, sample.queue)
     waiting = len(sample.evaluations) - len(labels.passed) - len(labels.undecided)
     if not labels.passed:
-        message = f"no evaluation of {sample.sample} has a blind and clear review"
+        message = f"no evaluation of {sample.queue} has a clear label"
         raise InvalidInput.because("labels-missing", message, remedy=review)
     if waiting and not incomplete:
-        have = plural(waiting, "evaluation has", "evaluations have")
-        message = f"{have} no blind review in {sample.sample}"
+        lack = plural(waiting, "evaluation lacks", "evaluations lack")
+        message = f"{lack} a label in {sample.queue}"
         remedy = f"{review}; --incomplete leaves them out"
         raise InvalidInput.because("labels-missing", message, remedy=remedy)
 
 
 def calibration_fields(
-    judged: JudgedRun, sample: LabelsDrawn, labels: Labels, position: int, again: RetryBias
+    judged: JudgedRun, sample: QueueCreated, labels: Labels, position: int, again: RetryBias
 ) -> dict[str, Any]:
     """The fields of a `JudgeCalibrated` event, by these labels as of `position`. Reads nothing."""
     errors = measure_errors(judged, labels)
     return {
-        "sample": sample.sample,
+        "queue": sample.queue,
         "position": position,
         "judges": tuple(
             CalibratedJudge(
@@ -75,7 +76,7 @@ def calibration_fields(
         "labels": len(labels.passed),
         "undecided": len(labels.undecided),
         "unlabelled": len(sample.evaluations) - len(labels.passed) - len(labels.undecided),
-        "labelled_by": labels.by_reviewer,
+        "labelled_by": dict(labels.by_reviewer),
         "reliability": reliability(labels),
         "errors": errors,
         "gates": dict(

@@ -8,29 +8,18 @@ Within a stratum every n-th evaluation is drawn, model by model, so that all mod
 
 from __future__ import annotations
 
-import hashlib
 import random
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import sqrt
-from typing import Any
 from uuid import UUID
 
-import orjson
-
-from failproof_es.core.case import operations_id
-from failproof_es.core.people import review_status
+from failproof_es.core.queues import QueueItem, count_people
 from failproof_es.engine.calibration.judged_run import JudgedEvaluation
-from failproof_es.engine.history import WINDOW
-from failproof_es.engine.operations import record_operations
-from failproof_es.engine.reviews.people import read_reviews
-from failproof_es.events import DrawnStratum, LabelsDrawn, Reviewed
-from failproof_es.store.reading.reader import Connection, find
-from failproof_es.store.store import Store
-
-_PREFIX = "labels-"
-_DIGITS = 32
+from failproof_es.engine.queues.creating import queues_of
+from failproof_es.engine.queues.reading import QueueReader
+from failproof_es.events import DrawnStratum, QueueCreated, Reviewed
+from failproof_es.store.reading.reader import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +27,15 @@ class Labels:
     """The labels of a sample, by evaluation."""
 
     passed: Mapping[UUID, bool]
-    """The decision of the blind reviews; without undecided evaluations."""
+    """The decision of the labels; without undecided evaluations."""
     undecided: frozenset[UUID]
-    """Evaluations with blind reviews that are unclear or contradict each other."""
+    """Evaluations with labels that are unclear or contradict each other."""
     reviews: Mapping[UUID, tuple[Reviewed, ...]]
-    """The last review of each blind reviewer."""
-
-    @property
-    def by_reviewer(self) -> dict[str, int]:
-        """The number of labels that each reviewer gave or took part in."""
-        counts = Counter(review.reviewer for reviews in self.reviews.values() for review in reviews)
-        return dict(sorted(counts.items()))
+    """The last label of each reviewer."""
+    adjudications: Mapping[UUID, Reviewed] = field(default_factory=dict)
+    """The decisions between labels."""
+    by_reviewer: Mapping[str, int] = field(default_factory=dict)
+    """The number of labels and decisions of each person."""
 
 
 def draw(
@@ -96,53 +83,29 @@ def _every_nth(
         yield shuffled[min(int((number + start) * step), len(shuffled) - 1)].evaluation_id
 
 
-def record_sample(store: Store, run_id: UUID, fields: Mapping[str, Any]) -> str:
-    """Record a drawn sample, of which `fields` has everything but the id; return the id.
-
-    Raises as `failproof_es.store.writing.appending.append` does, such as `ReadOnlyLog`.
-    """
-    content = orjson.dumps(
-        [str(run_id), sorted(fields.items())], default=_as_json, option=orjson.OPT_SORT_KEYS
-    )
-    sample = _PREFIX + hashlib.sha256(b"label sample\n" + content).hexdigest()[:_DIGITS]
-    record_operations(store, run_id, [(LabelsDrawn, {"sample": sample, **fields})])
-    return sample
-
-
-def _as_json(value: Any) -> Any:
-    return value.model_dump(mode="json")
-
-
 def samples_of(
     connection: Connection, run_id: UUID, up_to: int | None = None
-) -> Iterator[LabelsDrawn]:
-    """The samples of the run that were drawn up to a position (`None`: all), first to last."""
-    topics = [LabelsDrawn.__name__]
-    for row in find(connection, stream_id=operations_id(run_id), topics=topics, up_to=up_to):
-        event = row.event()
-        if isinstance(event, LabelsDrawn):
-            yield event
+) -> Iterator[QueueCreated]:
+    """The queues that measure the judges of the run, first to last: its random samples that were
+    drawn up to a position (`None`: all)."""
+    return (queue.created for queue in queues_of(connection, run_id, up_to) if queue.created.strata)
 
 
-def read_labels(connection: Connection, sample: LabelsDrawn, up_to: int | None = None) -> Labels:
-    """The labels of the sample: its blind reviews up to a position (`None`: all).
+def read_labels(connection: Connection, sample: QueueCreated, up_to: int | None = None) -> Labels:
+    """The labels of the sample up to a position (`None`: all)."""
+    return labels_of(QueueReader(sample).items(connection, up_to=up_to))
 
-    The last review of each reviewer counts, if the engine's verdict was hidden from the reviewer.
-    """
-    passed: dict[UUID, bool] = {}
-    undecided = set()
-    reviews_by_evaluation = {}
-    for begin in range(0, len(sample.evaluations), WINDOW):
-        window = sample.evaluations[begin : begin + WINDOW]
-        for evaluation_id, reviews in read_reviews(connection, window, up_to=up_to).items():
-            latest = {review.reviewer: review for review in reviews}
-            blind = tuple(review for review in latest.values() if review.blind)
-            if not blind:
-                continue
-            reviews_by_evaluation[evaluation_id] = blind
-            status = review_status({review.reviewer: review.verdict for review in blind})
-            if status in ("pass", "fail"):
-                passed[evaluation_id] = status == "pass"
-            else:
-                undecided.add(evaluation_id)
-    return Labels(passed, frozenset(undecided), reviews_by_evaluation)
+
+def labels_of(items: Sequence[QueueItem]) -> Labels:
+    """The labels of these items of a queue. Pure."""
+    return Labels(
+        {
+            item.evaluation_id: item.status == "pass"
+            for item in items
+            if item.status in ("pass", "fail")
+        },
+        frozenset(item.evaluation_id for item in items if item.status in ("unclear", "disputed")),
+        {item.evaluation_id: tuple(item.labels.values()) for item in items if item.labels},
+        {item.evaluation_id: item.adjudication for item in items if item.adjudication is not None},
+        count_people(items),
+    )

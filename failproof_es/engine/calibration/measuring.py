@@ -11,6 +11,7 @@ from uuid import UUID
 
 from failproof_es.engine.calibration.judged_run import JudgedEvaluation, JudgedRun
 from failproof_es.engine.calibration.label_sample import Labels
+from failproof_es.engine.queues.agreement import agreement_of_labels
 from failproof_es.engine.reviews.comparison import JUDGES, VERDICT, ItemOutcome, item_votes
 from failproof_es.events import JudgeErrors, Measured, Reviewed
 from failproof_es.support.statistics import (
@@ -22,7 +23,6 @@ from failproof_es.support.statistics import (
     error_difference,
     false_positive_rate,
     judge_kappa,
-    krippendorff_alpha,
     rate,
     transferred_rate,
     true_positive_rate,
@@ -173,6 +173,8 @@ def _item_errors(evaluations: Sequence[JudgedEvaluation], labels: Labels) -> Ite
     votes: defaultdict[tuple[str, str], list[_ItemVote]] = defaultdict(list)
     for evaluation in evaluations:
         people = joint_votes(labels.reviews.get(evaluation.evaluation_id, ()))
+        if (decision := labels.adjudications.get(evaluation.evaluation_id)) is not None:
+            people |= item_votes(decision)
         for item, by_rater in evaluation.items.items():
             label = people[item] == _HAPPENED if item in people else None
             kind, _, _ = item.partition(".")
@@ -214,9 +216,5 @@ def _measured(estimate: EstimatedFigure) -> Measured | None:
 
 
 def reliability(labels: Labels) -> float | None:
-    """Krippendorff's alpha of the blind reviews of the sample; `None` below two reviewers, or if
-    all their verdicts are of one kind. `unclear` is no verdict."""
-    return krippendorff_alpha(
-        [review.verdict for review in reviews if review.verdict != "unclear"]
-        for reviews in labels.reviews.values()
-    )
+    """Krippendorff's alpha of the labels (`agreement_of_labels`)."""
+    return agreement_of_labels(labels.reviews.values())

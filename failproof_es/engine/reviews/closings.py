@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 from failproof_es.core.case import operations_id
-from failproof_es.events import JudgeCalibrated, OperationEvent, ReviewClosed
+from failproof_es.engine.operations import operations_of
+from failproof_es.events import JudgeCalibrated, ReviewClosed
 from failproof_es.store.reading.reader import Connection, find
-
-E = TypeVar("E", bound=OperationEvent)
 
 
 def closings_of(
@@ -20,14 +19,14 @@ def closings_of(
 
     Closing judges the run's gates by people's verdicts. With `up_to=None` to the end of the log.
     """
-    return _operations_of(connection, run_id, ReviewClosed, up_to)
+    return operations_of(connection, run_id, ReviewClosed, up_to)
 
 
 def calibrations_of(
     connection: Connection, run_id: UUID, *, up_to: int | None = None
 ) -> Iterator[JudgeCalibrated]:
     """Every calibration of the run's judges up to a position (`None`: all), first to last."""
-    return _operations_of(connection, run_id, JudgeCalibrated, up_to)
+    return operations_of(connection, run_id, JudgeCalibrated, up_to)
 
 
 def later_gates(
@@ -45,14 +44,3 @@ def later_gates(
         if isinstance(event, ReviewClosed | JudgeCalibrated):
             gates.setdefault(event.about, {}).update(event.gates)
     return gates
-
-
-def _operations_of(
-    connection: Connection, run_id: UUID, kind: type[E], up_to: int | None
-) -> Iterator[E]:
-    """The operations of this type on the run up to a position, first to last."""
-    topics = [kind.__name__]
-    for row in find(connection, stream_id=operations_id(run_id), topics=topics, up_to=up_to):
-        event = row.event()
-        if isinstance(event, kind):
-            yield event

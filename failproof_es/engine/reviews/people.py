@@ -84,7 +84,8 @@ class Reviewing:
 
     `blind` is `None` if that is not known. `sheet` is the id of the sheet in the file,
     `pre_filled_at` the position up to which it shows this reviewer's verdicts; `None` if it shows
-    none.
+    none. `queue` is the queue that gave the evaluations to the reviewer, `seconds` ago, to
+    label or, if it `adjudicates`, to decide between labels.
     """
 
     run_id: UUID
@@ -94,6 +95,9 @@ class Reviewing:
     sheet: str | None = None
     pre_filled_at: int | None = None
     newer: NewerVerdict = "refuse"
+    queue: str | None = None
+    seconds: float | None = None
+    adjudicates: bool = False
 
 
 class NewerVerdicts(Exception):
@@ -188,7 +192,7 @@ def count_review_statuses(
 
 def status_of_reviews(reviews: Sequence[Reviewed]) -> ReviewStatus:
     """The status of an evaluation that was left to people and has these reviews, first to last."""
-    return review_status({review.reviewer: review.verdict for review in reviews})
+    return review_status(reviews)
 
 
 def describe_review_statuses(counts: Mapping[str, int]) -> str:
@@ -232,7 +236,8 @@ def _new_reviews(
     connection: Connection, reviewing: Reviewing, opinions: Mapping[UUID, ReviewInput]
 ) -> list[Draft]:
     ids = list(opinions)
-    own = _by_reviewer(read_reviews(connection, ids), reviewing.reviewer)
+    reviews = read_reviews(connection, ids)
+    own = _by_reviewer(reviews, reviewing.reviewer)
     pre_filled: Mapping[UUID, Sequence[Reviewed]] = {}
     if reviewing.pre_filled_at is not None:
         past = read_reviews(connection, ids, up_to=reviewing.pre_filled_at)
@@ -241,7 +246,9 @@ def _new_reviews(
     if newest and reviewing.newer == "refuse":
         raise NewerVerdicts(newest)
     return [
-        _reviewed(reviewing, evaluation_id, opinions[evaluation_id], own.get(evaluation_id, ()))
+        draft_review(
+            reviewing, evaluation_id, opinions[evaluation_id], reviews.get(evaluation_id, ())
+        )
         for evaluation_id in new_ids
     ]
 
@@ -304,15 +311,17 @@ def _is_new(
     return not reviews or not opinion.says(reviews[-1])
 
 
-def _reviewed(
-    reviewing: Reviewing, evaluation_id: UUID, opinion: ReviewInput, earlier: Sequence[Reviewed]
+def draft_review(
+    reviewing: Reviewing, evaluation_id: UUID, opinion: ReviewInput, reviews: Sequence[Reviewed]
 ) -> Draft:
     """The event that records a review.
 
-    `earlier` are the reviewer's other reviews of the evaluation: who once saw the engine's verdict
-    is never blind again.
+    `reviews` are all reviews of the evaluation, first to last. Who once saw the engine's verdict on
+    it is never blind again, and who adjudicated it does so again.
     """
-    saw = any(review.blind is False for review in earlier)
+    own = [review for review in reviews if review.reviewer == reviewing.reviewer]
+    saw = any(review.blind is False for review in own)
+    adjudicated = any(review.adjudicates for review in own)
     header = EventHeader(
         review_id(evaluation_id),
         None,
@@ -333,4 +342,7 @@ def _reviewed(
         blind=False if saw else reviewing.blind,
         file_sha256=reviewing.file_sha256,
         sheet=reviewing.sheet,
+        queue=reviewing.queue,
+        seconds=reviewing.seconds,
+        adjudicates=reviewing.adjudicates or adjudicated,
     )

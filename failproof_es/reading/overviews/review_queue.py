@@ -5,19 +5,21 @@ Their states are those of `core.people.review_status`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
+from failproof_es.core.people import OUTCOMES, ReviewStatus
 from failproof_es.reading.result_conditions import PLACE, STATES
 from failproof_es.store.reading.reader import Connection
 from projections.protocol import exact_text
 
-State = Literal["awaiting", "disputed", "unclear", "pass", "fail"]
+State = ReviewStatus
 OPEN: tuple[State, ...] = ("awaiting", "disputed", "unclear")
 """The states that still need a person."""
+_STATES: Mapping[str, State] = {outcome: state for state, outcome in OUTCOMES.items()}
 
 LOOKED_AT = 5_000
 """Number of evaluations that a page scans for the chosen states."""
@@ -33,15 +35,13 @@ JOIN projections.runs AS r USING (run_id)
 """From the counters, without reading evaluations."""
 _REVIEWED = """
 WITH said AS MATERIALIZED (
-    SELECT v.evaluation_id, CASE count(DISTINCT v.verdict) WHEN 1 THEN min(v.verdict)
-        ELSE 'disputed' END AS state
-    FROM projections.reviews AS v GROUP BY v.evaluation_id
+    SELECT evaluation_id, outcome FROM projections.people_results
 ), counted AS MATERIALIZED (
-    SELECT e.run_id, said.state, count(*) AS evaluations
+    SELECT e.run_id, said.outcome, count(*) AS evaluations
     FROM said JOIN projections.evaluations AS e USING (evaluation_id)
     WHERE e.awaiting_review AND e.counted GROUP BY 1, 2
 )
-SELECT r.run_number, counted.state, counted.evaluations
+SELECT r.run_number, counted.outcome, counted.evaluations
 FROM counted JOIN projections.runs AS r USING (run_id)
 """
 _OF_ANY = "e.awaiting_review"
@@ -56,16 +56,16 @@ WHERE {} AND e.counted AND e.last_position > %(after)s ORDER BY e.last_position
 """
 _LIST = """
 SELECT e.last_position, e.evaluation_id, r.run_number, r.name, p.suite_id, p.case_id, p.category,
-    p.severity, e.model_key, e.repetition, e.finished_at, near.state, near.reviewers, e.prompt_id
+    p.severity, e.model_key, e.repetition, e.finished_at, near.outcome, near.reviewers, e.prompt_id
 FROM (
-    SELECT near.evaluation_id, said.state, said.reviewers
+    SELECT near.evaluation_id, said.outcome, said.reviewers
     FROM ({near} LIMIT %(most)s) AS near
     CROSS JOIN LATERAL (
-        SELECT CASE count(DISTINCT verdict) WHEN 0 THEN 'awaiting' WHEN 1 THEN min(verdict)
-            ELSE 'disputed' END AS state, count(*) AS reviewers
-        FROM projections.reviews AS v WHERE v.evaluation_id = near.evaluation_id
+        SELECT coalesce(min(outcome), 'awaiting_review') AS outcome,
+            coalesce(min(reviewers), 0) AS reviewers
+        FROM projections.people_results AS v WHERE v.evaluation_id = near.evaluation_id
     ) AS said
-    WHERE said.state = ANY (%(states)s) ORDER BY near.last_position LIMIT %(limit)s
+    WHERE said.outcome = ANY (%(outcomes)s) ORDER BY near.last_position LIMIT %(limit)s
 ) AS near
 JOIN projections.evaluations AS e USING (evaluation_id)
 JOIN projections.runs AS r USING (run_id)
@@ -119,8 +119,8 @@ def reviews_by_run(connection: Connection) -> tuple[RunReviews, ...]:
     for number, name, evaluations in connection.execute(_LEFT_BY_RUN):
         names[number] = exact_text(name)
         counts_by_run[number] = {"awaiting": evaluations}
-    for number, state, count in connection.execute(_REVIEWED):
-        counts_by_run[number][state] = count
+    for number, outcome, count in connection.execute(_REVIEWED):
+        counts_by_run[number][_STATES[outcome]] = count
         counts_by_run[number]["awaiting"] -= count
     return tuple(
         RunReviews(number, names[number], states)
@@ -191,18 +191,19 @@ def _read_queue(
     rows = connection.execute(
         _LIST.format(near=near).encode(),
         {
-            "states": list(states), "run": run_number, "after": after, "limit": limit, "most": most,
+            "outcomes": [OUTCOMES[state] for state in states], "run": run_number, "after": after,
+            "limit": limit, "most": most,
         },
     )  # fmt: skip
     return tuple(
         LeftToPeople(
             position, evaluation, prompt, number, exact_text(name), exact_text(suite),
             exact_text(case), category and exact_text(category),
-            severity and exact_text(severity), exact_text(model), repetition, since, state,
-            reviewers,
+            severity and exact_text(severity), exact_text(model), repetition, since,
+            _STATES[outcome], reviewers,
         )
         for (
             position, evaluation, number, name, suite, case, category, severity, model, repetition,
-            since, state, reviewers, prompt,
+            since, outcome, reviewers, prompt,
         ) in rows
     )  # fmt: skip

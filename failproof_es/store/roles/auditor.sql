@@ -25,6 +25,7 @@ GRANT SELECT ON
     failproof.sent_requests,
     failproof.run_list,
     failproof.lease_list,
+    failproof.review_claim_list,
     failproof.run_shard_list,
     failproof.run_budget_list,
     failproof.shard_budget_list,

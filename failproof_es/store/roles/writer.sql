@@ -28,6 +28,10 @@ GRANT EXECUTE ON FUNCTION
     failproof.renew_leases(uuid [], integer [], bigint [], double precision, bigint),
     failproof.release_lease(uuid, integer, bigint, boolean),
     failproof.dead_leases(uuid []),
+    failproof.claim_review(
+        uuid, text, uuid, text, uuid, bigint, text [], integer, double precision
+    ),
+    failproof.release_review(uuid, text, uuid, text),
     failproof.number_run(uuid),
     failproof.open_shards(uuid, bigint, integer),
     failproof.close_shards(uuid),
@@ -65,6 +69,7 @@ GRANT SELECT ON
     failproof.sent_requests,
     failproof.run_list,
     failproof.lease_list,
+    failproof.review_claim_list,
     failproof.run_shard_list,
     failproof.run_budget_list,
     failproof.shard_budget_list,

@@ -52,6 +52,8 @@ _FUNCTIONS: tuple[LiteralString, ...] = (
     "functions/renew_leases",
     "functions/release_lease",
     "functions/dead_leases",
+    "functions/claim_review",
+    "functions/release_review",
     "functions/number_run",
     "functions/open_shards",
     "functions/close_shards",

@@ -93,7 +93,7 @@ def test_a_corrected_rate_holds_the_truth_that_the_judged_one_misses(
     numbered = list(sampled(store))
     assert len({evaluation for evaluation, _ in numbered}) == 40
     asked = invoke(
-        store.url, "review", "latest", "--only", "sample", cwd=tmp_path, answers="quit\n"
+        store.url, "review", "latest", "--queue", "calibration-1", cwd=tmp_path, answers="quit\n"
     )
     assert "the label policy:\n  An evaluation passes if" in asked.stderr
     assert "== 1 of 40 ==" in asked.stdout
@@ -211,9 +211,9 @@ def test_labels_need_a_run_that_ended_and_was_judged(
     assert empty.exit_code == 2 and "[empty-file]" in empty.stderr
     assert "[no-sample]" in calibrate(store, tmp_path, "close", "latest").stderr
     sheet = invoke(
-        store.url, "review", "export", "latest", "s.csv", "--only", "sample", cwd=tmp_path
+        store.url, "review", "export", "latest", "s.csv", "--queue", "calibration-1", cwd=tmp_path
     )
-    assert sheet.exit_code == 2 and "[no-sample]" in sheet.stderr
+    assert sheet.exit_code == 2 and "[unknown-queue]" in sheet.stderr
     changed = tmp_path / "run.yaml"
     changed.write_bytes(changed.read_bytes().replace(b"reviewed", b"renamed"))
     unknown = calibrate(store, tmp_path, "run.yaml", "--labels", "5")

@@ -190,7 +190,7 @@ class _Log:
                     timestamp=_BEGIN, about=run_id, who="w", where="h", evaluation_id=evaluation,
                     reviewer=f"reviewer {version}", items=(), severity=None, tags=(), notes="",
                     verdict=self.chance.choice(("pass", "fail", "unclear")), blind=True,
-                    file_sha256=None, sheet=None,
+                    file_sha256=None, sheet=None, queue=None, seconds=None, adjudicates=False,
                 )  # fmt: skip
                 state = encode(event)
                 leaf = leaf_hash(stream.bytes, version, b"Reviewed", state)

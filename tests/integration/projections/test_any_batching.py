@@ -113,7 +113,7 @@ steps: st.SearchStrategy[Step] = st.one_of(
     run_step(
         Reviewed, about=RUN, who="w", where="h", evaluation_id=UUID(int=10), reviewer="jane\x00",
         items=(), verdict="pass", severity=None, tags=("a\x00",), notes="odd \x00", blind=True,
-        file_sha256=None, sheet=None,
+        file_sha256=None, sheet=None, queue=None, seconds=None, adjudicates=False,
     ),
     run_step(RunPaused, reason="stopped", counts=COUNTS),
     run_step(RunResumed, who="w", where="h", code_version="1"),

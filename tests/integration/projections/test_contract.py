@@ -62,7 +62,7 @@ class TestReviews(Contract):
                 timestamp=each.timestamp, about=RUN, who="w", where="h",
                 evaluation_id=each.originator_id, reviewer="jane\x00", items=(), verdict="pass",
                 severity=None, tags=("a\x00",), notes="odd \x00", blind=True, file_sha256=None,
-                sheet=None,
+                sheet=None, queue=None, seconds=None, adjudicates=False,
             )
             for number in (1, 2)
             for each in scored

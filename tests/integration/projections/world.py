@@ -239,6 +239,7 @@ class World:
                 evaluation_id=evaluation, reviewer=reviewer, verdict=verdict,
                 items=(ReviewedItem(item="must_do.1", verdict="met"),), severity="S1",
                 tags=("a\x00",), notes="odd \x00", blind=True, file_sha256=None, sheet=None,
+                queue=None, seconds=None, adjudicates=False,
             )  # fmt: skip
 
     def _annotate(self) -> None:

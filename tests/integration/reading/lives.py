@@ -355,6 +355,7 @@ class Life:
                 evaluation_id=key.evaluation_id, reviewer=self.chance.choice(("jane\x00", "joe")),
                 verdict=self.chance.choice(("pass", "fail", "unclear")), items=(), severity=None,
                 tags=(), notes="", blind=True, file_sha256=None, sheet=None,
+                queue=None, seconds=None, adjudicates=self.chance.random() < 0.3,
             )
             for version in range(1, self.chance.randint(2, 4))
         ]  # fmt: skip

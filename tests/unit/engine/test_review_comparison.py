@@ -40,7 +40,7 @@ def review(reviewer: str, opinion: ReviewInput) -> Reviewed:
         timestamp=datetime(2026, 11, 21, tzinfo=UTC), about=RUN, who="w", where="h",
         evaluation_id=KEY.evaluation_id, reviewer=reviewer, items=opinion.items,
         verdict=opinion.verdict, severity=opinion.severity, tags=opinion.tags, notes=opinion.notes,
-        blind=True, file_sha256=None, sheet=None,
+        blind=True, file_sha256=None, sheet=None, queue=None, seconds=None, adjudicates=False,
     )  # fmt: skip
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import product
+from itertools import permutations, product
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -90,8 +91,29 @@ def test_what_a_program_decided_is_in_no_figure_by_people() -> None:
     assert figures_of(planned, ("m",)) == ()
 
 
+class Given(NamedTuple):
+    """A verdict as `review_status` takes it."""
+
+    reviewer: str
+    verdict: str
+    adjudicates: bool = False
+
+
 @pytest.mark.parametrize("verdicts", list(product(WORDS, repeat=2)))
 def test_reviewers_that_say_different_things_dispute(verdicts: tuple[str, str]) -> None:
     one, other = verdicts
-    outcome = OUTCOMES[review_status({"ann": one, "bob": other})]
-    assert outcome == (OUTCOMES[review_status({"ann": one})] if one == other else "disputed")
+    given = [Given("ann", one), Given("bob", other)]
+    status = review_status(given)
+    assert status == (review_status(given[:1]) if one == other else "disputed")
+    assert review_status([*given, Given("ann", other)]) == other, "the last one of each counts"
+
+
+@pytest.mark.parametrize("verdicts", list(product(WORDS, repeat=3)))
+def test_an_adjudicator_decides_whatever_others_say_before_or_after(
+    verdicts: tuple[str, str, str],
+) -> None:
+    one, other, decision = verdicts
+    given = [Given("ann", one), Given("bob", other), Given("cat", decision, adjudicates=True)]
+    for order in permutations(given):
+        assert review_status(order) == decision
+    assert review_status([*given, Given("dan", one, adjudicates=True)]) == one, "the last decides"

@@ -101,6 +101,7 @@ def test_a_review_behind_the_checkpoint_is_no_part_of_the_evidence(log: Attacked
             Reviewed, review_id(evaluation), None, about=PASSED, who="w", where="h",
             evaluation_id=evaluation, reviewer="r", items=(), verdict="pass", severity=None,
             tags=(), notes="", blind=False, file_sha256=None, sheet=None,
+            queue=None, seconds=None, adjudicates=False,
         )  # fmt: skip
         author.flush()
     assert log.evidence(PASSED) == before

@@ -26,6 +26,7 @@ READS = {
     "SELECT failproof.ledger_origin",
     "SELECT failproof.ledger_tile_list",
     "SELECT failproof.lease_list",
+    "SELECT failproof.review_claim_list",
     "SELECT failproof.migration_log",
     "SELECT failproof.price_list",
     "SELECT failproof.run_list",
@@ -59,6 +60,8 @@ MAY = {
     | {
         "EXECUTE failproof.claim_lease",
         "EXECUTE failproof.dead_leases",
+        "EXECUTE failproof.claim_review",
+        "EXECUTE failproof.release_review",
         "EXECUTE failproof.renew_leases",
         "EXECUTE failproof.release_lease",
         "EXECUTE failproof.open_shards",

@@ -42,7 +42,7 @@ def test_the_position_of_an_event_is_its_place_in_the_log_whatever_its_fields_ar
     }
     assert same == {
         ("ReviewExported", "position"), ("ReviewClosed", "position"), ("Classified", "details"),
-        ("LabelsDrawn", "position"), ("JudgeCalibrated", "position"),
+        ("QueueCreated", "position"), ("QueueClosed", "position"), ("JudgeCalibrated", "position"),
     }, "a field of this name would hide a place in the log"  # fmt: skip
     [closed] = [sample for sample in SAMPLES if type(sample).__name__ == "ReviewClosed"]
     payload = {**orjson.loads(encode(closed)), "position": 77}

@@ -1,0 +1,1 @@
+"""Queues of evaluations that people label: who gets which evaluation, and what they came to."""
