@@ -204,6 +204,7 @@ CODES = {
     "unknown-option": "A command-line option does not exist.",
     "unknown-page": "A page of the console does not exist.",
     "unknown-placeholder": "A placeholder is not known.",
+    "unknown-project": "A project does not exist.",
     "unknown-queue": "A run has no queue of reviews of this name.",
     "unknown-run": "A run does not exist.",
     "unknown-sheet": "A review sheet was not exported from this run.",

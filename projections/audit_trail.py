@@ -24,7 +24,7 @@ class AuditTrail:
     """One row for each event that an auditor would ask about first."""
 
     name: LiteralString = "audit_trail"
-    version: int = 5
+    version: int = 6
     relations: tuple[Relation, ...] = (Relation("TABLE", "audit_trail"),)
     topics: frozenset[str] = frozenset(kind.__name__ for kind in AUDITED.values())
     in_shares = True

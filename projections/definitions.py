@@ -18,6 +18,7 @@ from failproof_es.store.schema.definitions import (
     catalog_transaction,
     compare,
     installed,
+    required_of,
 )
 from projections.installed import usable_of_others
 from projections.protocol import sql_file
@@ -43,22 +44,25 @@ def read_model_differences(connection: Connection) -> list[SchemaDifference]:
         for thing, definition in definitions.items()
         if _relation_of(thing) not in guests
     }
+    own = required_of(connection, definitions, expected())
     expected_definitions = {
-        thing: definition for thing, definition in expected().items() if thing in definitions
+        thing: definition for thing, definition in own.items() if thing in definitions
     }
     differences = compare(definitions, expected_definitions)
     with catalog_transaction(connection):
         rows = connection.execute(sql_file("owners"), {"schemas": [LIVE, BUILDING]}).fetchall()
     return [
         *differences,
-        *_missing_parts(definitions),
+        *_missing_parts(definitions, own),
         *(SchemaDifference(f"the {thing} belongs to {owner}") for thing, owner in rows),
     ]
 
 
-def _missing_parts(definitions: Mapping[str, str]) -> Iterator[SchemaDifference]:
-    """The columns, constraints and indexes that tables in `definitions` lack."""
-    for thing in expected():
+def _missing_parts(
+    definitions: Mapping[str, str], required: Mapping[str, str]
+) -> Iterator[SchemaDifference]:
+    """The columns, constraints, indexes and policies that tables in `definitions` lack."""
+    for thing in required:
         if thing not in definitions and f"table {LIVE}.{_relation_of(thing)}" in definitions:
             yield SchemaDifference(f"the {thing} is missing")
 

@@ -57,6 +57,12 @@ def create(connection: Connection, projection: Projection) -> None:
     _drop(connection, projection)
     enter(connection, LIVE)
     connection.execute(projection.ddl())
+    secure_rows(connection)
+
+
+def secure_rows(connection: Connection) -> None:
+    """Give new relations in the projections' schemas their row security, if the roles exist."""
+    connection.execute(sql_file("row_security"))
 
 
 def begin_building(connection: Connection, projections: Sequence[Projection]) -> None:
@@ -68,6 +74,7 @@ def begin_building(connection: Connection, projections: Sequence[Projection]) ->
     enter(connection, BUILDING)
     for projection in projections:
         connection.execute(projection.ddl())
+    secure_rows(connection)
 
 
 def discard_building(connection: Connection) -> None:

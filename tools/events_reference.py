@@ -35,6 +35,7 @@ _STREAMS: dict[Stream, str] = {
     "operations": "Events of what is done about a run",
     "review": "Events of reviews",
     "ledger": "Events of the log itself",
+    "access": "Events of access",
 }
 _UNITS = (
     ("_ms", "In milliseconds."),

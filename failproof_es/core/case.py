@@ -151,6 +151,11 @@ def ledger_id() -> UUID:
     return digest_uuid(hashlib.sha256(b"ledger\n").digest())
 
 
+def access_id() -> UUID:
+    """Stream id of the events of access, the same in every log."""
+    return digest_uuid(hashlib.sha256(b"access\n").digest())
+
+
 _FREE_BITS = (1 << 128) - 1 & ~(0xF << 76) & ~(0x3 << 62)
 _VERSION_8 = (0x8 << 76) | (0x2 << 62)
 

@@ -17,6 +17,7 @@ from typing import get_args
 from failproof_es.events.base import *
 from failproof_es.events.prompts import *
 from failproof_es.events.side_streams import *
+from failproof_es.events.access import *
 from failproof_es.events.runs import *
 from failproof_es.events.evaluations import *
 from failproof_es.events.imported import *

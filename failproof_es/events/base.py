@@ -11,7 +11,9 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
 
-Stream = Literal["prompt", "collection", "ledger", "operations", "review", "run", "evaluation"]
+Stream = Literal[
+    "prompt", "collection", "ledger", "access", "operations", "review", "run", "evaluation"
+]
 """The kinds of streams. `docs/architecture.md` says how each one's id is made."""
 
 

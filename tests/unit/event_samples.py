@@ -39,11 +39,13 @@ from failproof_es.events import (
     LedgerFinding,
     LedgerRepaired,
     LimitChanged,
+    LoginAssigned,
     Measured,
     ModelPrices,
     ModelSnapshot,
     NotMapped,
     PricesRecorded,
+    ProjectDefined,
     PromptsImported,
     PromptStored,
     QueueClosed,
@@ -54,6 +56,8 @@ from failproof_es.events import (
     Reviewed,
     ReviewedItem,
     ReviewExported,
+    RoleGranted,
+    RoleRevoked,
     RunAnnotated,
     RunArchived,
     RunAttached,
@@ -92,6 +96,10 @@ OF_RUN = {"originator_id": RUN, "originator_version": 7, "run_id": RUN, "timesta
 OPERATION = {
     "originator_id": STREAM, "originator_version": 1, "run_id": None, "timestamp": WHEN,
     "about": RUN, "who": "someone", "where": "host",
+}  # fmt: skip
+ACCESS = {
+    "originator_id": STREAM, "originator_version": 1, "run_id": None, "timestamp": WHEN,
+    "who": "someone", "where": "host",
 }  # fmt: skip
 OF_EVALUATION = {
     "originator_id": STREAM,
@@ -153,6 +161,12 @@ SAMPLES: tuple[Event, ...] = (
         ),
         more_findings={"tree goes back": 236},
     ),
+    ProjectDefined(
+        **ACCESS, project="clinic", run_names=("clinic-*",), tags=("released",), all_runs=False
+    ),
+    RoleGranted(**ACCESS, project="clinic", person="ann", role="reviewer"),
+    RoleRevoked(**ACCESS, project="clinic", person="ann", role="owner"),
+    LoginAssigned(**ACCESS, login="ann_sql", person="ann"),
     ConfigurationResolved(
         **OPERATION, path="run.yaml", configuration={"models": []}, configuration_digest="ab"
     ),

@@ -18,7 +18,9 @@ SELECT
     ) AS definition
 FROM relations AS r
 UNION ALL
-SELECT 'row-level security on ' || r.name, ''
+SELECT
+    'row-level security on ' || r.name,
+    concat_ws(' ', r.relrowsecurity, r.relforcerowsecurity)
 FROM relations AS r
 WHERE r.relrowsecurity OR r.relforcerowsecurity
 UNION ALL
@@ -54,7 +56,20 @@ FROM relations AS r
 JOIN pg_catalog.pg_rewrite AS w ON w.ev_class = r.oid
 WHERE w.rulename <> '_RETURN'
 UNION ALL
-SELECT 'policy ' || p.polname || ' on ' || r.name, ''
+SELECT
+    'policy ' || p.polname || ' on ' || r.name,
+    concat_ws(
+        ' ', p.polcmd, p.polpermissive,
+        (
+            SELECT string_agg(
+                CASE member WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.pg_get_userbyid(member) END, ', '
+                ORDER BY member
+            )
+            FROM unnest(p.polroles) AS member
+        ),
+        'USING', pg_catalog.pg_get_expr(p.polqual, p.polrelid),
+        'WITH CHECK', pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid)
+    )
 FROM relations AS r
 JOIN pg_catalog.pg_policy AS p ON p.polrelid = r.oid
 UNION ALL

@@ -3,7 +3,7 @@
 DO $$
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'failproof_auditor') THEN
-        CREATE ROLE failproof_auditor NOLOGIN;
+        CREATE ROLE failproof_auditor NOLOGIN NOINHERIT;
     END IF;
 EXCEPTION WHEN duplicate_object OR unique_violation THEN
     NULL; -- made meanwhile from another database: roles belong to the whole server
@@ -42,7 +42,11 @@ GRANT SELECT ON
     failproof.question_asked_list,
     failproof.question_shared_list,
     failproof.asking_list,
-    failproof.run_asked_list
+    failproof.run_asked_list,
+    failproof.project_list,
+    failproof.project_grant_list,
+    failproof.person_login_list,
+    failproof.project_run_list
 TO failproof_auditor;
 GRANT EXECUTE ON FUNCTION failproof.readable(json), failproof.sent_bodies(uuid)
 TO failproof_auditor;

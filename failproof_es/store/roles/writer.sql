@@ -86,5 +86,9 @@ GRANT SELECT ON
     failproof.question_asked_list,
     failproof.question_shared_list,
     failproof.asking_list,
-    failproof.run_asked_list
+    failproof.run_asked_list,
+    failproof.project_list,
+    failproof.project_grant_list,
+    failproof.person_login_list,
+    failproof.project_run_list
 TO failproof_writer;

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from psycopg.rows import tuple_row
@@ -36,7 +36,13 @@ Connection = psycopg.Connection[Any]
 
 _ALWAYS_THERE = re.compile(r"(?:.* on )?(?:\w+ )?failproof\.")
 """Objects that must exist. On some servers only the schema of the log can be installed."""
-_ROW_SECURITY = "row-level security on "
+_ROW_SECURITY = ("row-level security on ", "policy ")
+"""Objects that decide who sees which rows. Without the roles of the database there are none."""
+_HAS_ROW_SECURITY: LiteralString = (
+    "SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace AS n "
+    "JOIN pg_catalog.pg_roles AS owner ON owner.oid = n.nspowner "
+    "WHERE n.nspname = 'failproof' AND owner.rolname = 'failproof_owner')"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +59,29 @@ def differences(connection: Connection) -> list[SchemaDifference]:
 
     Read from the catalog: an attacker who can forge the catalog can hide a change.
     """
-    deviations = compare(installed(connection, SCHEMAS), expected())
+    definitions = installed(connection, SCHEMAS)
+    deviations = compare(definitions, required_of(connection, definitions, expected()))
     with catalog_transaction(connection), connection.cursor(row_factory=tuple_row) as cursor:
         settings = cursor.execute(query("role_settings"), {"roles": list(ROLES)}).fetchall()
     return [
         *deviations,
         *(SchemaDifference(f"the {setting} was not installed") for (setting,) in settings),
     ]
+
+
+def required_of(
+    connection: Connection, actual: Mapping[str, str], definitions: Mapping[str, str]
+) -> dict[str, str]:
+    """The definitions that this database must have: without our roles, no row security."""
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        row = cursor.execute(_HAS_ROW_SECURITY).fetchone()
+    if row == (True,):
+        return dict(definitions)
+    return {
+        thing: digest
+        for thing, digest in definitions.items()
+        if thing in actual or not thing.startswith(_ROW_SECURITY)
+    }
 
 
 def compare(actual: Mapping[str, str], required: Mapping[str, str]) -> list[SchemaDifference]:
@@ -77,7 +99,8 @@ def compare(actual: Mapping[str, str], required: Mapping[str, str]) -> list[Sche
             if _ALWAYS_THERE.match(thing):
                 deviations.append(SchemaDifference(f"the {thing} is missing"))
         elif actual[thing] not in required[thing].split():
-            deviations.append(SchemaDifference(f"the {thing} is not the one that was installed"))
+            what = f"the {thing} is not the one that was installed"
+            deviations.append(SchemaDifference(what, thing.startswith(_ROW_SECURITY)))
     return sorted(deviations, key=lambda difference: not difference.hides_rows)
 
 

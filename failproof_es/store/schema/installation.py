@@ -28,7 +28,8 @@ WRITER: LiteralString = "failproof_writer"
 PROJECTOR: LiteralString = "failproof_projector"
 AUDITOR: LiteralString = "failproof_auditor"
 ARCHIVER: LiteralString = "failproof_archiver"
-ROLES = (OWNER, MIGRATOR, WRITER, PROJECTOR, AUDITOR, ARCHIVER)
+READER: LiteralString = "failproof_reader"
+ROLES = (OWNER, MIGRATOR, WRITER, PROJECTOR, AUDITOR, ARCHIVER, READER)
 
 _BEFORE: tuple[LiteralString, ...] = ("roles/owner", "roles/migrator", "roles/handover")
 _AFTER: tuple[LiteralString, ...] = (
@@ -36,7 +37,10 @@ _AFTER: tuple[LiteralString, ...] = (
     "roles/writer",
     "roles/auditor",
     "roles/archiver",
+    "roles/reader",
 )
+_ROW_SECURITY: LiteralString = "roles/row_security"
+_COLLECTIONS: LiteralString = "roles/reader_of_collections"
 _FUNCTIONS: tuple[LiteralString, ...] = (
     "functions/refuse_change",
     "functions/refuse_old_epoch",
@@ -73,6 +77,12 @@ _FUNCTIONS: tuple[LiteralString, ...] = (
     "functions/cost_usd",
     "functions/readable",
     "functions/sent_bodies",
+    "functions/digest_uuid",
+    "functions/note_access",
+    "functions/reading_person",
+    "functions/visible_runs",
+    "functions/visible_side_events",
+    "functions/visible_prompts",
     "functions/models_asked",
     "functions/sets_that_share",
     "functions/take_in_runs",
@@ -94,7 +104,16 @@ _VIEWS: tuple[LiteralString, ...] = (
 )
 _GUARDS: tuple[LiteralString, ...] = ("guards/schema_guard",)
 _LOGINS: LiteralString = "roles/logins"
-INSTALLED = (*_BEFORE, *_FUNCTIONS, *_AFTER, _LOGINS, *_VIEWS, *_GUARDS)
+INSTALLED = (
+    *_BEFORE,
+    *_FUNCTIONS,
+    *_AFTER,
+    _ROW_SECURITY,
+    _LOGINS,
+    *_VIEWS,
+    _COLLECTIONS,
+    *_GUARDS,
+)
 """Every repeatable file. All of them are run again as soon as one has changed."""
 
 
@@ -150,10 +169,16 @@ def install(connection: psycopg.Connection[Any], *, logins: bool = False) -> Ins
             problems += _try_all(connection, ("roles/handover",))
             _become(connection, "none")
             problems += _try_all(connection, (*_AFTER, _LOGINS) if logins else _AFTER)
+        if has_roles and not problems:
+            _become(connection, MIGRATOR)
+            problems += _try_all(connection, (_ROW_SECURITY,))
+            _become(connection, "none")
         problems += install_queue(connection, has_roles=has_roles and not problems)
+        views = _VIEWS
         if has_roles and not problems:
             _become(connection, PROJECTOR)
-        problems += _try_all(connection, _VIEWS)
+            views = (*_VIEWS, _COLLECTIONS)
+        problems += _try_all(connection, views)
         if has_roles:
             _become(connection, "none")
         problems += _try_all(connection, _GUARDS)

@@ -2,7 +2,7 @@
 -- evaluation that was carried over says is read where it was said, in the stream it names.
 -- Only runs of the dialect are looked through: what begins a run says it. OFFSET 0 keeps the
 -- planner from looking through the whole log instead.
-CREATE OR REPLACE VIEW promptguard.evaluations AS
+CREATE OR REPLACE VIEW promptguard.evaluations WITH (security_invoker = true) AS
 SELECT
     begun.stream_id AS evaluation_id,
     started.stream_id AS test_run_id,

@@ -1,6 +1,6 @@
 -- Specification 001 § 2.1: every model and judge as it was configured when a run began.
 -- Before there could be several judges, a run had `judge`, or none.
-CREATE OR REPLACE VIEW promptguard.model_configs AS
+CREATE OR REPLACE VIEW promptguard.model_configs WITH (security_invoker = true) AS
 SELECT
     r.run_id || ':' || configured.role || ':' || configured.number AS key,
     r.run_id AS test_run_id,

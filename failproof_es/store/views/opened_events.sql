@@ -1,5 +1,5 @@
 -- The log with payloads that can be looked into: see functions.sql.
-CREATE OR REPLACE VIEW promptguard.opened_events AS
+CREATE OR REPLACE VIEW promptguard.opened_events WITH (security_invoker = true) AS
 SELECT
     notification_id AS position,
     originator_id AS stream_id,

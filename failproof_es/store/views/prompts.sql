@@ -1,5 +1,5 @@
 -- Specification 001 § 3.1.
-CREATE OR REPLACE VIEW promptguard.prompts AS
+CREATE OR REPLACE VIEW promptguard.prompts WITH (security_invoker = true) AS
 SELECT DISTINCT ON (key)
     key,
     collection,

@@ -1,5 +1,5 @@
 -- The log for people: every payload can be looked into.
-CREATE OR REPLACE VIEW failproof.readable_log AS
+CREATE OR REPLACE VIEW failproof.readable_log WITH (security_invoker = true) AS
 SELECT
     notification_id AS position,
     originator_id AS stream_id,

@@ -1,5 +1,5 @@
 -- What was sent, for people: every request with its whole body.
-CREATE OR REPLACE VIEW failproof.sent_requests AS
+CREATE OR REPLACE VIEW failproof.sent_requests WITH (security_invoker = true) AS
 SELECT
     sent.position,
     begun.originator_id AS stream_id,

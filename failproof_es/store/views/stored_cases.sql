@@ -1,7 +1,7 @@
 -- Every question that was ever stored. One prompt gives several, where it was asked with
 -- several templates: they have the same key. What is looked for in the bytes is what makes
 -- events_promptguard_idx, and true of every case of the dialect.
-CREATE OR REPLACE VIEW promptguard.stored_cases AS
+CREATE OR REPLACE VIEW promptguard.stored_cases WITH (security_invoker = true) AS
 SELECT
     e.stream_id,
     e.position,

@@ -1,5 +1,5 @@
 -- Specification 001 § 2.1: how each run was executed, of whatever dialect.
-CREATE OR REPLACE VIEW promptguard.test_runs AS
+CREATE OR REPLACE VIEW promptguard.test_runs WITH (security_invoker = true) AS
 SELECT
     r.run_id AS test_run_id,
     s.run_number,

@@ -15,6 +15,9 @@ LEAF_OF = (
 FORGED = "convert_to(replace(convert_from(state, 'UTF8'), {}, {}), 'UTF8')"
 """The row's state with a text in the place of another one."""
 
+INVOKER = "WITH (security_invoker = true)"
+"""How every view asks: on behalf of its reader."""
+
 FORGED_RESPONSE = FORGED.format('\'"text":"no"\'', '\'"text":"ok"\'')
 """The row's state with another answer of the model."""
 

@@ -18,7 +18,7 @@ from failproof_es.assurance.signing.integrator import LedgerBroken, integrate, s
 from failproof_es.events import Scored
 from failproof_es.store.writing.recorder import IncompleteAppend
 from tests.acceptance.attacks.conftest import Attacked, first, found
-from tests.acceptance.attacks.statements import FORGED, LEAF_OF
+from tests.acceptance.attacks.statements import FORGED, INVOKER, LEAF_OF
 from tests.acceptance.attacks.world import FAILED, OTHER, PASSED
 
 COLUMNS = (
@@ -44,7 +44,7 @@ def append(log: Attacked) -> None:
 
 def replace_view(log: Attacked, select: str) -> None:
     """Replace the view that the log is read through, for everybody."""
-    log.tamper(f"CREATE OR REPLACE VIEW failproof.stored_events AS {select}")
+    log.tamper(f"CREATE OR REPLACE VIEW failproof.stored_events {INVOKER} AS {select}")
 
 
 # -- readers -------------------------------------------------------------------------------------
@@ -53,8 +53,7 @@ def replace_view(log: Attacked, select: str) -> None:
 def test_rows_hidden_by_a_policy_are_named(log: Attacked) -> None:
     index = log.index(log.event("RunFailed", FAILED).position)
     log.tamper(
-        "CREATE POLICY quiet ON failproof.events USING (topic <> 'RunFailed')",
-        "ALTER TABLE failproof.events ENABLE ROW LEVEL SECURITY",
+        "CREATE POLICY quiet ON failproof.events AS RESTRICTIVE USING (topic <> 'RunFailed')",
         "ALTER TABLE failproof.events FORCE ROW LEVEL SECURITY",
     )
     result = log.verify()

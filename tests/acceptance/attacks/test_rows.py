@@ -18,7 +18,7 @@ from failproof_es.assurance.signing.integrator import LedgerBroken, integrate, s
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.leaf import leaf_hash
 from tests.acceptance.attacks.conftest import Attacked, first, found
-from tests.acceptance.attacks.statements import FORGED, LEAF_OF, insert
+from tests.acceptance.attacks.statements import FORGED, INVOKER, LEAF_OF, insert
 from tests.acceptance.attacks.world import CASES, FAILED, OTHER, PASSED, THRESHOLD
 
 
@@ -263,7 +263,10 @@ def test_rows_rewritten_by_alter_using_are_named(log: Attacked) -> None:
     log.tamper(
         "DROP VIEW failproof.event_log, failproof.stored_events, failproof.readable_log CASCADE",
         f"ALTER TABLE failproof.events ALTER COLUMN state TYPE bytea USING {state}",
-        *(f"CREATE OR REPLACE VIEW failproof.{view} AS {definition}" for view, definition in views),
+        *(
+            f"CREATE OR REPLACE VIEW failproof.{view} {INVOKER} AS {definition}"
+            for view, definition in views
+        ),
         *(f"ALTER VIEW failproof.{view} OWNER TO failproof_owner" for view, _ in views),
         "GRANT SELECT ON failproof.stored_events TO failproof_auditor, failproof_writer",
     )

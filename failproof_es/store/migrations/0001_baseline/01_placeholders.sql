@@ -31,3 +31,11 @@ BEGIN
     RAISE EXCEPTION 'not installed yet';
 END;
 $$;
+
+CREATE FUNCTION failproof.note_access() RETURNS trigger
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    RAISE EXCEPTION 'not installed yet' USING ERRCODE = 'FP002';
+END;
+$$;

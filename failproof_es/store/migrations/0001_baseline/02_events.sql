@@ -63,7 +63,7 @@ WHERE topic = 'PromptStored'
 -- statistics of the column it takes every run for a small one and asks the index.
 ALTER TABLE failproof.events ALTER COLUMN run_id SET STATISTICS 0;
 
-CREATE VIEW failproof.stored_events AS
+CREATE VIEW failproof.stored_events WITH (security_invoker = true) AS
 SELECT
     notification_id,
     originator_id,
@@ -82,7 +82,7 @@ COMMENT ON VIEW failproof.stored_events IS
 CREATE TABLE failproof.append_lock () WITH (autovacuum_enabled = false);
 COMMENT ON TABLE failproof.append_lock IS 'Locked by whoever appends, until its transaction ends.';
 
-CREATE VIEW failproof.event_log AS
+CREATE VIEW failproof.event_log WITH (security_invoker = true) AS
 SELECT
     notification_id AS position,
     originator_id AS stream_id,

@@ -7,7 +7,7 @@ CREATE TABLE failproof.append_logins (
 COMMENT ON TABLE failproof.append_logins IS
     'The session_user of appends: that of an event is in the last row at or below its position.';
 
-CREATE VIEW failproof.append_login_list AS
+CREATE VIEW failproof.append_login_list WITH (security_invoker = true) AS
 SELECT
     from_position,
     lead(from_position) OVER (ORDER BY from_position) - 1 AS to_position,

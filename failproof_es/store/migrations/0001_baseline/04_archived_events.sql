@@ -15,7 +15,7 @@ CREATE INDEX archived_events_run_idx ON failproof.archived_events (run_id, notif
 COMMENT ON TABLE failproof.archived_events IS
     'Events of archived runs without their states. RunArchived names the file that holds those.';
 
-CREATE VIEW failproof.archived_event_list AS
+CREATE VIEW failproof.archived_event_list WITH (security_invoker = true) AS
 SELECT
     notification_id,
     originator_id,

@@ -26,7 +26,7 @@ COMMENT ON COLUMN failproof.leases.finished IS
 COMMENT ON COLUMN failproof.leases.session IS
     'A hint: the advisory lock that the holder''s session has. Without it the session is gone.';
 
-CREATE VIEW failproof.lease_list AS
+CREATE VIEW failproof.lease_list WITH (security_invoker = true) AS
 SELECT
     run_id,
     epoch,

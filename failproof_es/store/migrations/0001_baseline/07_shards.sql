@@ -14,7 +14,7 @@ COMMENT ON COLUMN failproof.run_shards.shard_cases IS
 COMMENT ON COLUMN failproof.run_shards.is_open IS
     'A hint: whether workers have something to do in it. The log is the truth.';
 
-CREATE VIEW failproof.run_shard_list AS
+CREATE VIEW failproof.run_shard_list WITH (security_invoker = true) AS
 SELECT
     run_id,
     cases,

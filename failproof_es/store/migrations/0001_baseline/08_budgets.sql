@@ -52,14 +52,14 @@ COMMENT ON COLUMN failproof.shard_budgets.epoch IS
 COMMENT ON COLUMN failproof.shard_budgets.reports IS
     'The number of the newest report of its holder; 0: it was only counted in the log.';
 
-CREATE VIEW failproof.run_budget_list AS
+CREATE VIEW failproof.run_budget_list WITH (security_invoker = true) AS
 SELECT
     run_id,
     ceiling_usd,
     wanted_until
 FROM failproof.run_budgets;
 
-CREATE VIEW failproof.shard_budget_list AS
+CREATE VIEW failproof.shard_budget_list WITH (security_invoker = true) AS
 SELECT
     run_id,
     shard,

@@ -73,7 +73,7 @@ CREATE TABLE failproof.limit_uses (
 COMMENT ON TABLE failproof.limit_uses IS 'What was used of the limits of a minute, second by second.';
 COMMENT ON COLUMN failproof.limit_uses.counts_until IS 'A minute after it was reported, or later.';
 
-CREATE VIEW failproof.provider_limit_list AS
+CREATE VIEW failproof.provider_limit_list WITH (security_invoker = true) AS
 SELECT
     provider_key,
     server,
@@ -83,7 +83,7 @@ SELECT
     answered_at
 FROM failproof.provider_limits;
 
-CREATE VIEW failproof.limit_share_list AS
+CREATE VIEW failproof.limit_share_list WITH (security_invoker = true) AS
 SELECT
     provider_key,
     share_id,

@@ -62,13 +62,13 @@ WHERE asking_id IS NULL;
 CREATE INDEX runs_asked_run_idx ON failproof.runs_asked (run_id);
 COMMENT ON TABLE failproof.runs_asked IS 'What each run asked, and which attempt it is.';
 
-CREATE VIEW failproof.question_set_list AS
+CREATE VIEW failproof.question_set_list WITH (security_invoker = true) AS
 SELECT set_id, digest, questions FROM failproof.question_sets;
-CREATE VIEW failproof.question_asked_list AS
+CREATE VIEW failproof.question_asked_list WITH (security_invoker = true) AS
 SELECT question, set_id FROM failproof.questions_asked;
-CREATE VIEW failproof.question_shared_list AS
+CREATE VIEW failproof.question_shared_list WITH (security_invoker = true) AS
 SELECT set_id, other_id, shared FROM failproof.questions_shared;
-CREATE VIEW failproof.asking_list AS
+CREATE VIEW failproof.asking_list WITH (security_invoker = true) AS
 SELECT asking_id, experiment, set_id, models, runs FROM failproof.askings;
-CREATE VIEW failproof.run_asked_list AS
+CREATE VIEW failproof.run_asked_list WITH (security_invoker = true) AS
 SELECT run_number, run_id, asking_id, experiment, place FROM failproof.runs_asked;

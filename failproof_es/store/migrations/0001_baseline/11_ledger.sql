@@ -49,13 +49,13 @@ CREATE TABLE failproof.ledger_checkpoints (
 );
 CREATE INDEX ledger_checkpoints_size_idx ON failproof.ledger_checkpoints (tree_size);
 
-CREATE VIEW failproof.ledger_origin AS
+CREATE VIEW failproof.ledger_origin WITH (security_invoker = true) AS
 SELECT origin, created_at, tree FROM failproof.ledger_identity;
 
-CREATE VIEW failproof.ledger_tile_list AS
+CREATE VIEW failproof.ledger_tile_list WITH (security_invoker = true) AS
 SELECT level, tile, width, hashes, positions, integrated_at, tree FROM failproof.ledger_tiles;
 
-CREATE VIEW failproof.checkpoint_list AS
+CREATE VIEW failproof.checkpoint_list WITH (security_invoker = true) AS
 SELECT checkpoint_id, tree_size, note, recorded_at, tree FROM failproof.ledger_checkpoints;
 
 -- Whoever puts events into the tree waits for the others here. The table stays empty.

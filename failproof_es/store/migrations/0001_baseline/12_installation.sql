@@ -1,5 +1,5 @@
 -- What was done to the schema, and by whom.
-CREATE VIEW failproof.migration_log AS
+CREATE VIEW failproof.migration_log WITH (security_invoker = true) AS
 SELECT number, name, sha256, applied_at FROM failproof.migrations;
 
 -- What `db init` put in place beside the migrations: functions, roles, grants, guards.
@@ -10,7 +10,7 @@ CREATE TABLE failproof.installations (
     installed_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
-CREATE VIEW failproof.installation_log AS
+CREATE VIEW failproof.installation_log WITH (security_invoker = true) AS
 SELECT sha256, problems, installed_by, installed_at FROM failproof.installations;
 
 -- Every change of the schema that the guard let through.
@@ -21,5 +21,5 @@ CREATE TABLE failproof.schema_changes (
     changed_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
-CREATE VIEW failproof.schema_change_log AS
+CREATE VIEW failproof.schema_change_log WITH (security_invoker = true) AS
 SELECT command, object, changed_by, changed_at FROM failproof.schema_changes;

@@ -12,7 +12,7 @@ CREATE TABLE failproof.review_claims (
 COMMENT ON TABLE failproof.review_claims IS
     'Who works on which evaluation of a review queue, and until when it is kept for them.';
 
-CREATE VIEW failproof.review_claim_list AS
+CREATE VIEW failproof.review_claim_list WITH (security_invoker = true) AS
 SELECT
     run_id,
     queue,

@@ -8,12 +8,29 @@ from failproof_es.store.schema.installation import (
     MIGRATOR,
     OWNER,
     PROJECTOR,
+    READER,
     WRITER,
 )
 
-ROLES = (OWNER, MIGRATOR, WRITER, PROJECTOR, AUDITOR, ARCHIVER)
+ROLES = (OWNER, MIGRATOR, WRITER, PROJECTOR, AUDITOR, ARCHIVER, READER)
 
+TABLES = {
+    f"SELECT failproof.{table}"
+    for table in (
+        "append_logins", "archived_events", "askings", "events", "installations", "leases",
+        "ledger_checkpoints", "ledger_identity", "ledger_tiles", "limit_shares", "migrations",
+        "person_logins", "project_grants", "projects", "provider_limits", "question_sets",
+        "questions_asked", "questions_shared", "review_claims", "run_budgets", "run_labels",
+        "run_numbers", "run_shards", "runs_asked", "schema_changes", "shard_budgets",
+    )
+}  # fmt: skip
+"""The tables behind the views, which ask on behalf of their reader."""
 READS = {
+    *TABLES,
+    "SELECT failproof.person_login_list",
+    "SELECT failproof.project_grant_list",
+    "SELECT failproof.project_list",
+    "SELECT failproof.project_run_list",
     "SELECT failproof.event_log",
     "SELECT failproof.readable_log",
     "SELECT failproof.audit_log",
@@ -55,6 +72,13 @@ READS = {
     "USAGE promptguard",
 }
 MAY = {
+    READER: READS - {"SELECT failproof_queue.*"}
+    | {
+        "EXECUTE failproof.reading_person",
+        "EXECUTE failproof.visible_prompts",
+        "EXECUTE failproof.visible_runs",
+        "EXECUTE failproof.visible_side_events",
+    },
     AUDITOR: READS,
     WRITER: READS
     | {
@@ -90,6 +114,11 @@ MAY = {
         "USAGE failproof",
     },
     PROJECTOR: {
+        "SELECT failproof.archived_events",
+        "SELECT failproof.events",
+        "SELECT failproof.installations",
+        "SELECT failproof.migrations",
+        "SELECT failproof.run_numbers",
         "SELECT failproof.archived_event_list",
         "EXECUTE failproof.cost_usd",
         "SELECT failproof.installation_log",

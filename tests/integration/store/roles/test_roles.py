@@ -18,6 +18,7 @@ from failproof_es.store.schema.installation import (
     MIGRATOR,
     OWNER,
     PROJECTOR,
+    READER,
     WRITER,
 )
 from failproof_es.store.store import Store
@@ -71,9 +72,11 @@ def test_who_is_a_member_of_what(administrator: psycopg.Connection[Any]) -> None
         "AND member::regrole::text LIKE 'failproof%%' ORDER BY 1, 2"
     ).fetchall()
     assert memberships == [
+        (AUDITOR, READER, False, False),
         (MIGRATOR, OWNER, True, False),
         (MIGRATOR, PROJECTOR, True, False),
         (WRITER, PROJECTOR, False, False),
+        (WRITER, READER, False, False),
     ]
 
 
