@@ -23,6 +23,7 @@ from failproof_es.console.health import add_health
 from failproof_es.console.live.stream import add_live
 from failproof_es.console.page import PageRequest
 from failproof_es.console.pages import all_pages
+from failproof_es.console.person import InvalidForm
 from failproof_es.console.rendering import STATIC, static_digest, static_file
 from failproof_es.console.routes import SnapshotOpener, add_page
 from failproof_es.console.security.guards import (
@@ -33,6 +34,10 @@ from failproof_es.console.security.guards import (
     refuse_other_methods,
 )
 from failproof_es.console.security.headers import SecureHeaders
+from failproof_es.console.security.identities import Identities
+from failproof_es.console.security.login_pages import add_login
+from failproof_es.console.security.people import WRITING_PATHS, PeopleGuard
+from failproof_es.console.security.posts import Refused
 from failproof_es.console.security.token import refuse_without_token
 from failproof_es.console.settings import ConsoleSettings
 from failproof_es.engine.identity import code_version
@@ -47,22 +52,26 @@ def create_app(settings: ConsoleSettings) -> ASGIApp:
 
     Close it by its lifespan, which closes the connections and ends the projection updater.
     """
-    app: ASGIApp = pages_app(settings)
-    guards = (
-        refuse_other_methods,
-        refuse_odd_urls,
-        refuse_other_hosts(settings.hosts),
-        refuse_without_token(
-            settings.token, secure=not settings.is_loopback, ticket=settings.ticket
-        ),
-    )
+    app: ASGIApp
+    guards = [refuse_other_methods(), refuse_odd_urls, refuse_other_hosts(settings.hosts)]
+    if settings.people is None:
+        app = pages_app(settings)
+        guards.append(
+            refuse_without_token(
+                settings.token, secure=not settings.is_loopback, ticket=settings.ticket
+            )
+        )
+    else:
+        identities = Identities(settings.people)
+        app = PeopleGuard(pages_app(settings, identities), identities, settings)
+        guards[0] = refuse_other_methods(WRITING_PATHS)
     for refuse in reversed(guards):
         app = Guard(app, refuse)
     return SecureHeaders(HeadAsGet(app))
 
 
-def pages_app(settings: ConsoleSettings) -> FastAPI:
-    """The pages without their guards."""
+def pages_app(settings: ConsoleSettings, identities: Identities | None = None) -> FastAPI:
+    """The pages without their guards; with `identities` also those of the login."""
     database = ReadOnlyDatabase(
         settings.database_url,
         connections=settings.connections,
@@ -92,11 +101,13 @@ def pages_app(settings: ConsoleSettings) -> FastAPI:
     app.add_api_route("/", _first_page, include_in_schema=False)
     app.add_api_route("/static/{name}", _static, include_in_schema=False)
     add_health(app, database)
+    if identities is not None and identities.has_accounts:
+        add_login(app, identities, settings)
     reading = SnapshotOpener(database, follower)
     for page in all_pages():
         add_page(app, page, reading)
     live = add_live(app, reading)
-    for kind in (HTTPException, RequestValidationError, Exception):
+    for kind in (HTTPException, RequestValidationError, InvalidForm, Refused, Exception):
         app.add_exception_handler(kind, _on_error)
     return app
 
@@ -151,4 +162,6 @@ def _static(name: str, v: str = "") -> Response:
 
 
 async def _on_error(request: Request, error: Exception) -> Response:
+    if isinstance(error, Refused):
+        return error.response(request)
     return response_to(request, error)

@@ -16,6 +16,7 @@ from failproof_es.console.database import ConsoleBusy
 from failproof_es.console.links import to
 from failproof_es.console.page import NoProjections
 from failproof_es.console.paging import BadParameter
+from failproof_es.console.person import InvalidForm, person_of
 from failproof_es.console.rendering import render
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import UnreadableState
@@ -48,10 +49,16 @@ def error_page(status: HTTPStatus, code: str, message: str, remedy: str) -> Erro
 
 def error_response(request: Request, page: ErrorPage) -> Response:
     """The error response: JSON where the path is one of data, else a page."""
-    if request.url.path.endswith(_DATA):
+    if is_data(request):
         return Response(page.model_dump_json(), page.status, media_type="application/json")
     phrase = HTTPStatus(page.status).phrase
-    return HTMLResponse(render("error.html", page=page, phrase=phrase), page.status)
+    body = render("error.html", page=page, phrase=phrase, person=person_of(request))
+    return HTMLResponse(body, page.status)
+
+
+def is_data(request: Request) -> bool:
+    """Whether the request is a program's: its response is JSON."""
+    return request.url.path.endswith(_DATA)
 
 
 def response_to(request: Request, error: Exception) -> Response:
@@ -86,6 +93,13 @@ def _describe_error(error: Exception) -> ErrorPage:
             return _invalid_parameters(_parameters(error))
         case BadParameter():
             return _invalid_parameters(str(error))
+        case InvalidForm():
+            return error_page(
+                HTTPStatus.BAD_REQUEST,
+                "invalid-form",
+                str(error),
+                "send the form of a page of this console",
+            )
         case NoProjections():
             return _first_problem(error, HTTPStatus.SERVICE_UNAVAILABLE)
         case InvalidInput():

@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from failproof_es.assurance.protection_status import unsigned_events
 from failproof_es.console.database import ConsoleBusy, ReadOnlyDatabase
-from failproof_es.console.security.token import HEALTH
+from failproof_es.console.security.token import HEALTH, METRICS
 from failproof_es.engine.workers.presence import list_workers
 from failproof_es.store.reading.reader import Connection, max_position
 from failproof_es.store.schema.queue_schema import has_queue
@@ -69,7 +69,7 @@ def add_health(app: FastAPI, database: ReadOnlyDatabase) -> None:
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
     app.add_api_route(HEALTH, healthz, include_in_schema=False)
-    app.add_api_route("/metrics", metrics, include_in_schema=False)
+    app.add_api_route(METRICS, metrics, include_in_schema=False)
 
 
 class HealthReader:

@@ -38,7 +38,13 @@ STATIC: Mapping[str, str] = {
 """The static files and their types. There are no others below `/static/`."""
 
 
-_SHELL: Mapping[str, Any] = {"here": None, "as_of": None, "page": None}
+_SHELL: Mapping[str, Any] = {
+    "here": None,
+    "as_of": None,
+    "page": None,
+    "person": None,
+    "is_bare": False,
+}
 _PIECES = 20
 """Parts of a template that are sent together."""
 

@@ -27,6 +27,7 @@ from failproof_es.console.follower import ProjectionUpdater
 from failproof_es.console.links import CurrentPage
 from failproof_es.console.page import Page, PageRequest
 from failproof_es.console.paging import BadParameter, Query
+from failproof_es.console.person import person_of
 from failproof_es.console.rendering import render, render_in_pieces
 from failproof_es.console.security.guards import IS_HEAD
 from failproof_es.console.sending.ahead import EndedResponse, ReadAhead
@@ -112,7 +113,12 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: SnapshotOpener) -> Non
         if document.moved_to is not None:
             return RedirectResponse(document.moved_to, 303)
         here = CurrentPage(quote(request.url.path), query)
-        context = {"page": document, "as_of": document.as_of, "here": here}
+        context = {
+            "page": document,
+            "as_of": document.as_of,
+            "here": here,
+            "person": person_of(request),
+        }
         if not page.streamed:
             return HTMLResponse(render(f"{page.name}.html", **context))
         pieces = render_in_pieces(f"{page.name}.html", **context)

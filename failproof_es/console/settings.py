@@ -6,6 +6,7 @@ import re
 import secrets
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from pathlib import Path
 
 from failproof_es.problems import InvalidInput
 
@@ -13,12 +14,63 @@ LEAST_TOKEN = 16
 """Fewest characters of a token."""
 _TOKEN = re.compile(rf"[A-Za-z0-9._~-]{{{LEAST_TOKEN},}}")
 _HOST = re.compile(r"[A-Za-z0-9.-]+|\[[A-Za-z0-9.:-]+\]")
+_HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
+PROXY_SECRET_HEADER = "X-Failproof-Proxy-Secret"  # noqa: S105 - the name of a header
+_NO_LOGIN_HEADERS = (
+    "accept", "authorization", "connection", "content-", "cookie", "host", "origin", "sec-",
+    "transfer-", PROXY_SECRET_HEADER.lower(),
+)  # fmt: skip
+"""Beginnings of headers that browsers or protocols use, in lower case."""
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 def new_token() -> str:
     """A random token of 192 bits."""
     return secrets.token_urlsafe(24)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeopleSettings:
+    """How people log in: at a proxy, or with local accounts. Raises `InvalidInput` for both."""
+
+    sessions: Path
+    """File of SQLite with the sessions and the key of forms; made if it is missing."""
+    accounts: Path | None = None
+    """File of local accounts."""
+    login_header: str | None = None
+    """Header in which a proxy sends the name of the person."""
+    proxy_secret: str | None = None
+    """Secret that the proxy sends in the header `PROXY_SECRET_HEADER`."""
+
+    def __post_init__(self) -> None:
+        if (self.accounts is None) == (self.login_header is None):
+            raise InvalidInput.because(
+                "missing-option" if self.accounts is None else "options-conflict",
+                "people log in either at a proxy (--login-header) or with accounts (--accounts)",
+                remedy="give one of both",
+            )
+        if (self.login_header is None) != (self.proxy_secret is None):
+            raise InvalidInput.because(
+                "missing-option",
+                "--login-header and --proxy-secret-file need each other",
+                remedy="give both: without the secret, everybody could send the header",
+            )
+        header = self.login_header
+        if header is not None and (
+            not _HEADER.fullmatch(header) or header.lower().startswith(_NO_LOGIN_HEADERS)
+        ):
+            raise InvalidInput.because(
+                "invalid-header",
+                f"{header!r} cannot be the header of a login",
+                remedy="name a header of your proxy's own, such as X-Remote-User",
+            )
+        if self.proxy_secret is not None and not _TOKEN.fullmatch(self.proxy_secret):
+            raise InvalidInput.because(
+                "invalid-token",
+                f"the secret of the proxy is shorter than {LEAST_TOKEN} characters, or has others "
+                "than letters, digits and -._~",
+                remedy="make one: python -c 'import secrets; print(secrets.token_urlsafe())'",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +88,9 @@ class ConsoleSettings:
     machine can then read all runs."""
     ticket: str | None = None
     """Accepted once in place of the token, from the first request that shows it."""
+    people: PeopleSettings | None = None
+    """Who can log in, and then write. Opens all pages in place of the token; a token then opens
+    `/metrics` alone."""
     trusted_hosts: tuple[str, ...] = ()
     """Host names, without a port, by which browsers reach it, besides those of loopback."""
     statement_timeout_s: float = 10.0
@@ -65,7 +120,7 @@ class ConsoleSettings:
         missing = [
             name
             for name, setting in (
-                ("a token (--token-file)", self.token),
+                ("a token (--token-file)", self.token or self.people),
                 ("the name that browsers use (--trusted-host)", self.trusted_hosts),
             )
             if not setting

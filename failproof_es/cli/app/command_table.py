@@ -83,7 +83,7 @@ _TABLE = {
         ),
         "console": CommandEntry(
             "commands.manage.console:console",
-            "Serve the audit console: web pages of all runs, read-only.",
+            "Serve the audit console: web pages of all runs, read-only without --review.",
         ),
         "diff": CommandEntry(
             "commands.diff:diff",
@@ -164,6 +164,10 @@ _TABLE = {
         ),
         "export": CommandEntry(
             "commands.export:export", "Export all data of each RUN into FOLDER, for another system."
+        ),
+        "console-account": CommandEntry(
+            "commands.manage.console_account:console_account",
+            "Write the account NAME of the console into FILE.",
         ),
         "annotate": CommandEntry(
             "commands.manage.annotate:annotate", "Name, tag or hide RUN, or put a note beside it."

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, TypeVar
 
+from failproof_es.core.reviewers import reviewer_name
 from failproof_es.events import ItemVerdict, ReviewVerdict, Severity
 from failproof_es.events.side_streams import FORBIDDEN
-from failproof_es.support.untrusted_text import one_line
 
 W = TypeVar("W", bound=str)
 
@@ -17,7 +17,6 @@ _RECORDED: tuple[ItemVerdict, ItemVerdict] = ("met", "not_met")
 """The words that a review records for the outcomes of an item that is not forbidden."""
 _RECORDED_OF_FORBIDDEN: tuple[ItemVerdict, ItemVerdict] = ("happened", "did_not_happen")
 SEVERITIES: tuple[Severity, ...] = ("S0", "S1", "S2", "S3")
-LONGEST_NAME = 200
 
 SKIP: Literal["skip"] = "skip"
 
@@ -72,10 +71,12 @@ def name(text: str) -> str:
 
     Raises `InvalidAnswer` unless it has 1 to 200 visible characters on one line.
     """
-    reviewer = valid(text).strip()
-    if not reviewer or len(reviewer) > LONGEST_NAME or one_line(reviewer) != reviewer:
-        raise InvalidAnswer(f"a name has 1 to {LONGEST_NAME} visible characters")
-    return reviewer
+    try:
+        return reviewer_name(valid(text))
+    except InvalidAnswer:
+        raise
+    except ValueError as error:
+        raise InvalidAnswer(str(error)) from None
 
 
 def valid(text: str) -> str:

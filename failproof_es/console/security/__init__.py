@@ -1,1 +1,1 @@
-"""Checks of every request: method, length, host, token; headers of every answer."""
+"""Checks of every request: method, length, host, token, person, form; headers of responses."""

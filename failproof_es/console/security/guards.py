@@ -1,15 +1,16 @@
 """Guards: they can refuse a request before its page is looked up. Method, length, and host.
 
-GET and HEAD only: nothing here changes anything. Trusted hosts protect against DNS rebinding.
+GET and HEAD change nothing; `posts.py` checks a POST. Trusted hosts protect against DNS rebinding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from http import HTTPStatus
 
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from failproof_es.console.errors import error_page, error_response
@@ -51,18 +52,26 @@ def refusal(
     return response
 
 
-def refuse_other_methods(request: Request) -> Response | None:
-    """405 for every method but GET and HEAD."""
-    if request.method in ("GET", "HEAD"):
-        return None
-    return refusal(
-        request,
-        HTTPStatus.METHOD_NOT_ALLOWED,
-        "method-not-allowed",
-        "the console only reads",
-        "ask with GET. The command line changes things: `failproof-es --help`",
-        Allow="GET, HEAD",
-    )
+def refuse_other_methods(writing: Sequence[str] = ()) -> Refusal:
+    """405 for every method but GET and HEAD, and POST on the paths that `writing` has."""
+    patterns = [compile_path(path)[0] for path in writing]
+
+    def refuse(request: Request) -> Response | None:
+        if request.method in ("GET", "HEAD"):
+            return None
+        accepts_post = any(pattern.match(request.scope["path"]) for pattern in patterns)
+        if accepts_post and request.method == "POST":
+            return None
+        return refusal(
+            request,
+            HTTPStatus.METHOD_NOT_ALLOWED,
+            "method-not-allowed",
+            "this page is only read" if writing else "the console only reads",
+            "ask with GET. The command line changes things: `failproof-es --help`",
+            Allow="GET, HEAD, POST" if accepts_post else "GET, HEAD",
+        )
+
+    return refuse
 
 
 class HeadAsGet:

@@ -17,6 +17,8 @@ WITHOUT = "/static/"
 """Paths below this need no token: they are the same for everybody."""
 HEALTH = "/healthz"
 """This path needs none either: probes have none, and it tells numbers of events alone."""
+METRICS = "/metrics"
+"""In a console for people, programs read this path with the token."""
 
 
 def refuse_without_token(token: str | None, *, secure: bool, ticket: str | None = None) -> Refusal:
@@ -61,6 +63,11 @@ def refuse_without_token(token: str | None, *, secure: bool, ticket: str | None 
 def cookie_value(token: str) -> str:
     """Value of the cookie, which does not reveal the token."""
     return hmac.new(token.encode(), b"failproof-es console cookie", sha256).hexdigest()
+
+
+def has_bearer(request: Request, token: str | None) -> bool:
+    """Whether the request has the token in its `Authorization` header. No token fits `None`."""
+    return token is not None and _equal_in_constant_time(_bearer(request), token)
 
 
 def _let_in(request: Request, rest: list[tuple[str, str]], token: str, *, secure: bool) -> Response:

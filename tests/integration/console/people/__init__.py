@@ -1,0 +1,1 @@
+"""People at the console: logins, sessions, forms, and what attackers try with them."""
