@@ -399,21 +399,21 @@ def disagreements(
     """
     if what is not None and between is None:
         raise WrongUsage("missing-option", "--on needs --between")
-    found = Disagreements(None if between is None else RaterChoice(frozenset(between), what))
+    listing = Disagreements(None if between is None else RaterChoice(frozenset(between), what))
     with session().open_store() as store, store.lend() as connection:
         if run is not None:
-            found.add(read_run(connection, run), output_format, is_only=True)
+            listing.add(read_run(connection, run), output_format, is_only=True)
         else:
             for run_id in list(runs_with_votes(connection)):
                 recorded = with_warning(RecordedRun.read(connection, run_id))
-                found.add(recorded, output_format, is_only=False)
+                listing.add(recorded, output_format, is_only=False)
             print_left_out(say_left_out(connection), output_format)
-    if between is not None and not found.compared:
+    if between is not None and not listing.compared:
         raise InvalidInput.because(
             "unknown-name", f"{between[0]} and {between[1]} voted on nothing together",
             field="--between", remedy="`failproof-es review status RUN` names the raters",
         )  # fmt: skip
-    found.say_totals()
+    listing.say_totals()
 
 
 def _refuse_choices(only: Choice, again: bool, unblind: bool, options: Mapping[str, Any]) -> None:

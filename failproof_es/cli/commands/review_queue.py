@@ -166,7 +166,7 @@ def status(run: str, queue_name: str | None, output_format: Format) -> None:
         document = {
             "run_id": str(recorded.run_id),
             "run_number": number,
-            "queues": [queue_document(connection, chosen) for chosen in queues],
+            "queues": [queue_document(connection, own) for own in queues],
         }
     if output_format is Format.JSON:
         print_json(document, indent=True)
@@ -188,9 +188,9 @@ def close(run: str, queue_name: str, incomplete: bool) -> None:
     with session().open_store() as store, store.lend() as connection:
         recorded = read_run(connection, run)
         number = recorded.started.run_number
-        chosen = require_queue(connection, recorded.run_id, number, queue_name)
+        own = require_queue(connection, recorded.run_id, number, queue_name)
         with signed_and_followed(store) as signer:
-            closed = close_queue(store, connection, chosen, number, incomplete=incomplete)
+            closed = close_queue(store, connection, own, number, incomplete=incomplete)
         exit_if_changed(signer)
     counts = ", ".join(f"{count:,} {word}" for word, count in closed.statuses.items())
     say(f"{closed.queue} closed as of position {closed.position}: {counts}")

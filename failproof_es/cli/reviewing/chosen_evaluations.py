@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
+from uuid import UUID
 
 from failproof_es.cli.app.result_choice import named_conditions, require_known_names
+from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.engine.queues.reading import QueueReader
 from failproof_es.engine.reviews.disputed_items import disputed_items
 from failproof_es.engine.reviews.people import Only, ReviewedEvaluation, finished_evaluations
@@ -46,6 +48,12 @@ def chosen_evaluations(
             yield evaluation
 
 
+def keys_of(run: RecordedRun, evaluation_ids: Iterable[UUID]) -> dict[UUID, EvaluationKey]:
+    """The keys of these evaluations of the run, by evaluation."""
+    ids, planned = frozenset(evaluation_ids), run.keys()
+    return {key.evaluation_id: key for _, key in planned if key.evaluation_id in ids}
+
+
 def waiting_evaluations(
     connection: Connection, run: RecordedRun, queue: QueueCreated, reviewer: str, up_to: int
 ) -> Iterator[ReviewedEvaluation]:
@@ -53,8 +61,6 @@ def waiting_evaluations(
     up to a position."""
     items = QueueReader(queue).items(connection, up_to=up_to)
     waiting = [item.evaluation_id for item in items if item.task_of(reviewer) == "label"]
-    wanted = frozenset(waiting)
-    planned = run.keys()
-    keys = {key.evaluation_id: key for _, key in planned if key.evaluation_id in wanted}
+    keys = keys_of(run, waiting)
     evaluations = run.evaluations_of(keys[evaluation_id] for evaluation_id in waiting)
     yield from finished_evaluations(connection, evaluations, up_to=up_to)

@@ -9,6 +9,7 @@ from uuid import UUID
 import click
 
 from failproof_es.cli.rendering.output import say
+from failproof_es.cli.reviewing.chosen_evaluations import keys_of
 from failproof_es.cli.reviewing.policies import policy_lines
 from failproof_es.cli.reviewing.screen import ReviewQuit, ask, show, show_labels
 from failproof_es.configuration.prompt_template import templates_of
@@ -39,7 +40,7 @@ def label_queue(
     Each verdict is on record at once; `keeping_up` is entered before the first one. Raises
     `InvalidInput` if the queue is closed, or not for this reviewer.
     """
-    reader, keys = QueueReader(queue.created), _keys_of(run, queue)
+    reader, keys = QueueReader(queue.created), keys_of(run, queue.created.evaluations)
     claimed: dict[UUID, None] = {}
     claim: Claim | None = None
     done = 0
@@ -69,13 +70,6 @@ def label_queue(
         statuses = count_statuses(reader.items(connection))
     counts = ", ".join(f"{count:,} {status}" for status, count in statuses.items())
     say(f"{plural(done, 'verdict')} by {reviewer}; {queue.created.queue}: {counts}")
-
-
-def _keys_of(run: RecordedRun, queue: Queue) -> dict[UUID, EvaluationKey]:
-    """The keys of the queue's evaluations, by evaluation."""
-    wanted = frozenset(queue.created.evaluations)
-    planned = run.keys()
-    return {key.evaluation_id: key for _, key in planned if key.evaluation_id in wanted}
 
 
 def _ask_about(

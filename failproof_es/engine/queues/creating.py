@@ -108,9 +108,10 @@ def _require_valid(name: str | None, evaluations: Sequence[UUID]) -> None:
         )
     if not evaluations:
         raise InvalidInput.because(
-            "nothing-to-review", "no evaluation was chosen", remedy="change what --only and the other "
-            "options choose",
-        )  # fmt: skip
+            "nothing-to-review",
+            "no evaluation was chosen",
+            remedy="let --only and the other options choose more",
+        )
     if len(evaluations) > MOST_EVALUATIONS:
         raise InvalidInput.because(
             "too-many",
