@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 if TYPE_CHECKING:
     from failproof_es.dialects.protocol import TakesADialect
+
+
+class FiniteRange(click.FloatRange):
+    """A number within bounds; `nan` and `inf`, which click lets pass, are refused."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number. Fails as click's own types do."""
+        number = super().convert(value, param, ctx)
+        if not isfinite(number):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return number
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -12,6 +12,7 @@ from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.default_command import DefaultCommandGroup
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.following import exit_if_changed, signed_and_followed
+from failproof_es.cli.app.options import FiniteRange
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.commands.review_queue import people_options, seed_option
 from failproof_es.cli.rendering.output import Format, format_option, print_json, print_line, say
@@ -149,12 +150,12 @@ def close(run: str, incomplete: bool) -> None:
         click.get_current_context().exit(ExitCode.GATE_NOT_MET)
 
 
-_share = click.FloatRange(0.0, 1.0)
+_share = FiniteRange(0.0, 1.0)
 
 
 @calibrate.command(cls=CliCommand)
 @click.option(
-    "--width", required=True, type=click.FloatRange(0.0, 1.0, min_open=True), metavar="SHARE",
+    "--width", required=True, type=FiniteRange(0.0, 1.0, min_open=True), metavar="SHARE",
     help="Wanted width of the interval of the corrected rate, such as 0.1.",
 )  # fmt: skip
 @click.option(

@@ -46,6 +46,7 @@ from failproof_es.dialects.kit.judging import checklist
 from failproof_es.engine.history import read_evaluations
 from failproof_es.engine.identity import current_user
 from failproof_es.engine.operations import record_operations
+from failproof_es.engine.queues.claiming import require_open_for
 from failproof_es.engine.queues.creating import require_queue
 from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.engine.reviews.comparison import RaterChoice, What
@@ -152,7 +153,9 @@ def run_(
         )
         keys = [evaluation.recorded.key for evaluation in chosen]
         unblind = unblind or only == "failures"
-        blind = not unblind and not saw_engine(connection, recorded.run_id, reviewer)
+        # That others disagree with a verdict of one's own tells what the engine said.
+        told = only == "disagreements" and again
+        blind = not (unblind or told or saw_engine(connection, recorded.run_id, reviewer))
         reviewing = Reviewing(recorded.run_id, reviewer, blind=blind)
         done = 0
         try:
@@ -211,6 +214,7 @@ def export(
             _refuse_choices(only, again, unblind, options)
             run_number = recorded.started.run_number
             queue = require_queue(connection, recorded.run_id, run_number, queue_name).created
+            require_open_for(connection, queue, reviewer)
             evaluations = waiting_evaluations(connection, recorded, queue, reviewer, position)
             unblind = not queue.blind
             for line in policy_lines(queue.policy):

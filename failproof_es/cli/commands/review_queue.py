@@ -10,7 +10,7 @@ import click
 
 from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.following import exit_if_changed, signed_and_followed
-from failproof_es.cli.app.options import all_of
+from failproof_es.cli.app.options import FiniteRange, all_of
 from failproof_es.cli.app.program import CliCommand, CliGroup, session
 from failproof_es.cli.app.result_choice import choice_options, named_conditions
 from failproof_es.cli.rendering.output import Format, format_option, print_json, print_line, say
@@ -85,7 +85,7 @@ def queue() -> None:
 )
 @choice_options
 @click.option(
-    "--random", "percent", type=click.FloatRange(0, 100, min_open=True), metavar="PERCENT",
+    "--random", "percent", type=FiniteRange(0, 100, min_open=True), metavar="PERCENT",
     help="Draw this part of them at random.",
 )  # fmt: skip
 @seed_option

@@ -24,7 +24,7 @@ from failproof_es.cli.app.following import (
     report_missing_key,
     report_signing_error,
 )
-from failproof_es.cli.app.options import allow_class_option, allow_option
+from failproof_es.cli.app.options import FiniteRange, allow_class_option, allow_option
 from failproof_es.cli.app.process import raise_descriptor_limit, termination_signals
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import say
@@ -92,7 +92,7 @@ _LINE_EVERY_S = 10.0
     help="The folder in which the workers of one command leave what they checked.",
 )  # fmt: skip
 @click.option(
-    "--lease-seconds", type=click.FloatRange(min=1), default=LEASE_S, hidden=True,
+    "--lease-seconds", type=FiniteRange(min=1), default=LEASE_S, hidden=True,
     help="How long others wait when this worker goes silent.",
 )  # fmt: skip
 def worker(

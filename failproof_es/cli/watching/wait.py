@@ -7,6 +7,7 @@ import time
 import click
 
 from failproof_es.cli.app.errors import ExitCode, exit_code_of
+from failproof_es.cli.app.options import FiniteRange
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.app.run_end import say_gates_not_met, say_worst, summary
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
@@ -27,7 +28,7 @@ _LOOK_EVERY_S = 1.0
 @click.argument("run")
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     metavar="SECONDS",
     help="Wait no longer; then exit 124.",
 )

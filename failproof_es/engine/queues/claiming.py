@@ -73,12 +73,11 @@ def claim_next(
     """Keep the next evaluation that the person can label or adjudicate, for so many seconds.
 
     The search begins after the evaluation `after`, and goes on with the queue's first one. `None`
-    if nothing is left, or others work on all of it. Raises `InvalidInput` if the queue is closed,
-    not for this person, or blind and the person saw the engine's verdicts on its run.
+    if nothing is left, or others work on all of it. Raises as `require_open_for`.
     """
     queue = reader.queue
     with store.lend() as connection:
-        _require_open_for(connection, queue, person)
+        require_open_for(connection, queue, person)
         items = reader.items(connection)
         for place in _places_after(queue, after):
             if claim := _claim(connection, items[place], place, person, seconds):
@@ -86,7 +85,9 @@ def claim_next(
     return None
 
 
-def _require_open_for(connection: Connection, queue: QueueCreated, person: str) -> None:
+def require_open_for(connection: Connection, queue: QueueCreated, person: str) -> None:
+    """Raise `InvalidInput` if the queue is closed, not for this person, or blind and the person saw
+    the engine's verdicts on its run."""
     if not (allows(queue.reviewers, person) or allows(queue.adjudicators, person)):
         raise InvalidInput.because(
             "not-assigned",
@@ -145,7 +146,8 @@ def release(store: Store, queue: QueueCreated, person: str, evaluation_id: UUID)
 def submit(store: Store, claim: Claim, opinion: ReviewInput) -> Submission:
     """Record the person's verdict on the claimed evaluation, once.
 
-    A verdict that is submitted twice, by a second window or after a crash, is recorded once. Raises
+    A verdict that is submitted twice, by a second window or after a crash, is recorded once. It
+    adjudicates if the evaluation is still disputed and the person may; else it is a label. Raises
     as `failproof_es.store.writing.appending.append` does, such as `ReadOnlyLog`.
     """
     queue = claim.queue
@@ -158,9 +160,11 @@ def submit(store: Store, claim: Claim, opinion: ReviewInput) -> Submission:
         if len(own) > claim.own_reviews:
             standing.append(own[-1])
             return []
+        item = QueueItem.of(queue, claim.evaluation_id, reviews)
         reviewing = Reviewing(
             queue.about, claim.person, queue.blind, queue=queue.queue,
-            seconds=_seconds_since(connection, claim), adjudicates=claim.task == "adjudicate",
+            seconds=_seconds_since(connection, claim),
+            adjudicates=claim.task == item.task_of(claim.person) == "adjudicate",
         )  # fmt: skip
         return [draft_review(reviewing, claim.evaluation_id, opinion, reviews)]
 

@@ -122,35 +122,31 @@ class JudgedSample:
         return influence
 
 
-def corrected_rate(sample: JudgedSample, confidence: float = CONFIDENCE) -> EstimatedFigure:
+def corrected_rate(sample: JudgedSample) -> EstimatedFigure:
     """The true rate of the evaluations, from the labels, whatever the errors of the judge.
 
     Unknown if a stratum has no label.
     """
-    return _estimate((sample,), lambda shares: _true_rate(*shares[0]), confidence)
+    return _estimate((sample,), lambda shares: _true_rate(*shares[0]))
 
 
-def true_positive_rate(sample: JudgedSample, confidence: float = CONFIDENCE) -> EstimatedFigure:
+def true_positive_rate(sample: JudgedSample) -> EstimatedFigure:
     """The share of the true evaluations that the judge passed (its sensitivity).
 
     Unknown without a true label, or if a stratum has no label.
     """
-    return _estimate(
-        (sample,), lambda shares: _passed_share(sample, *shares[0], true=True), confidence
-    )
+    return _estimate((sample,), lambda shares: _passed_share(sample, *shares[0], true=True))
 
 
-def false_positive_rate(sample: JudgedSample, confidence: float = CONFIDENCE) -> EstimatedFigure:
+def false_positive_rate(sample: JudgedSample) -> EstimatedFigure:
     """The share of the false evaluations that the judge passed (1 less its specificity).
 
     Unknown without a false label, or if a stratum has no label.
     """
-    return _estimate(
-        (sample,), lambda shares: _passed_share(sample, *shares[0], true=False), confidence
-    )
+    return _estimate((sample,), lambda shares: _passed_share(sample, *shares[0], true=False))
 
 
-def judge_kappa(sample: JudgedSample, confidence: float = CONFIDENCE) -> EstimatedFigure:
+def judge_kappa(sample: JudgedSample) -> EstimatedFigure:
     """Cohen's kappa of judge and labels over all evaluations, not over the drawn ones alone.
 
     Unknown if a stratum has no label, or if all verdicts and labels are of one kind.
@@ -167,23 +163,19 @@ def judge_kappa(sample: JudgedSample, confidence: float = CONFIDENCE) -> Estimat
             kappa: Floats = (agreeing - by_chance) / (1 - by_chance)
         return kappa
 
-    return _estimate((sample,), figure, confidence)
+    return _estimate((sample,), figure)
 
 
-def corrected_difference(
-    one: JudgedSample, other: JudgedSample, confidence: float = CONFIDENCE
-) -> EstimatedFigure:
+def corrected_difference(one: JudgedSample, other: JudgedSample) -> EstimatedFigure:
     """The true rate of one sample less that of the other. Equal cluster names are one cluster."""
 
     def figure(shares: Shares) -> Floats:
         return _true_rate(*shares[0]) - _true_rate(*shares[1])
 
-    return _estimate((one, other), figure, confidence)
+    return _estimate((one, other), figure)
 
 
-def error_difference(
-    one: JudgedSample, other: JudgedSample, *, true: bool, confidence: float = CONFIDENCE
-) -> EstimatedFigure:
+def error_difference(one: JudgedSample, other: JudgedSample, *, true: bool) -> EstimatedFigure:
     """The difference of the judge's true (or false) positive rates on two samples.
 
     If the interval excludes 0, the judge errs more often on one of the two.
@@ -193,12 +185,10 @@ def error_difference(
         first = _passed_share(one, *shares[0], true=true)
         return first - _passed_share(other, *shares[1], true=true)
 
-    return _estimate((one, other), figure, confidence)
+    return _estimate((one, other), figure)
 
 
-def transferred_rate(
-    calibration: JudgedSample, judged: JudgedSample, confidence: float = CONFIDENCE
-) -> EstimatedFigure:
+def transferred_rate(calibration: JudgedSample, judged: JudgedSample) -> EstimatedFigure:
     """The true rate of other evaluations that the same judge judged, from its error rates.
 
     Unknown unless the judge passes true evaluations more often than false ones, beyond chance.
@@ -216,10 +206,10 @@ def transferred_rate(
             rate: Floats = np.clip((measured - false) / informedness(shares), 0.0, 1.0)
         return rate
 
-    tells = _estimate((calibration,), informedness, confidence)
+    tells = _estimate((calibration,), informedness)
     if tells.interval is None or tells.interval.low <= 0:
         return UNKNOWN
-    return _estimate((calibration, judged), figure, confidence, unlabelled=(1,))
+    return _estimate((calibration, judged), figure, unlabelled=(1,))
 
 
 def _true_rate(true: Floats, sizes: Floats) -> Floats:
@@ -238,7 +228,6 @@ def _passed_share(sample: JudgedSample, shares: Floats, sizes: Floats, *, true: 
 def _estimate(
     samples: Sequence[JudgedSample],
     figure: FigureOfShares,
-    confidence: float,
     unlabelled: Sequence[int] = (),
 ) -> EstimatedFigure:
     """The figure and its interval; `unlabelled` samples, by index, need no labels."""
@@ -256,10 +245,10 @@ def _estimate(
         return UNKNOWN
     effect = _design_effect(samples, counts, sizes, figure)
     drawn = figure(_drawn(samples, counts, effect))
-    beyond = (1 - confidence) / 2
+    beyond = (1 - CONFIDENCE) / 2
     low, high = np.quantile(drawn[np.isfinite(drawn)], [beyond, 1 - beyond])
     ends = min(float(low), value), max(float(high), value)
-    return EstimatedFigure(value, Interval(*ends, "Jeffreys' draws", confidence))
+    return EstimatedFigure(value, Interval(*ends, "Jeffreys' draws", CONFIDENCE))
 
 
 def _design_effect(

@@ -6,6 +6,7 @@ import random
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -94,6 +95,28 @@ def test_two_windows_that_submit_one_evaluation_record_it_once(
     other = submit(store, claim, FAIL)
     assert other.outcome == "conflict" and other.review == review
     assert reviews_of(store, claim.evaluation_id) == [review]
+
+
+def test_nobody_decides_who_may_not_or_on_what_is_decided(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    queue = queue_of(store, tmp_path, mock_url, 1, labels_each=2)
+    reader = QueueReader(queue)
+    own = taken(claim_next(store, reader, "ann"))
+    submit(store, own, PASS)
+    submit(store, taken(claim_next(store, reader, "bob")), FAIL)
+    usurped = replace(own, task="adjudicate", own_reviews=1)
+    assert submit(store, usurped, PASS).review.adjudicates is False, "she labelled it"
+    first, second = (taken(claim_next(store, reader, "cat", seconds=0.01)) for _ in range(2))
+    assert first.task == second.task == "adjudicate"
+    assert {review.reviewer for review in first.others} == {"ann", "bob"}
+    time.sleep(0.02)
+    late = taken(claim_next(store, reader, "dan"))
+    assert submit(store, late, FAIL).review.adjudicates is True
+    assert submit(store, first, PASS).review.adjudicates is False, "it was decided meanwhile"
+    with store.lend() as connection:
+        [item] = reader.items(connection)
+    assert item.status == "fail" and claim_next(store, reader, "eve") is None
 
 
 @pytest.mark.slow

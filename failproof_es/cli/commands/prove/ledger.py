@@ -39,6 +39,7 @@ from failproof_es.assurance.tree_history import read_trees, refuse_replaced
 from failproof_es.cli.app.alive import told_alive
 from failproof_es.cli.app.following import exit_if_changed, report_signing_error
 from failproof_es.cli.app.input_files import read_file
+from failproof_es.cli.app.options import FiniteRange
 from failproof_es.cli.app.program import CliGroup, session
 from failproof_es.cli.commands.prove.ledger_repair import repair
 from failproof_es.cli.rendering.output import (
@@ -116,7 +117,7 @@ def checkpoint(output: Path | None, since: int | None, add: Path | None) -> None
 @click.option("--follow", is_flag=True, help="Go on until stopped: a service that signs the log.")
 @click.option(
     "--every",
-    type=click.FloatRange(min=1),
+    type=FiniteRange(min=1),
     default=CHECKPOINT_EVERY_S,
     show_default=True,
     metavar="SECONDS",
@@ -215,9 +216,7 @@ def _cosigner(file: Path, name: str | None) -> SigningKey:
 
 @ledger.command()
 @click.argument("place", required=False, metavar="[FILE|DIR|URL]")
-@click.option(
-    "--every", type=click.FloatRange(min=1), metavar="SECONDS", help="Repeat until stopped."
-)
+@click.option("--every", type=FiniteRange(min=1), metavar="SECONDS", help="Repeat until stopped.")
 @click.option("--log-key", help="The log's public key.  [default: this user's]")
 def watch(place: str | None, every: float | None, log_key: str | None) -> None:
     """Check the log against the last checkpoint kept in PLACE, and keep the newest there.
