@@ -42,7 +42,7 @@ def test_two_label_and_a_third_decides_where_they_differ(
     assert label(store, tmp_path, "ann", PASS * 3).exit_code == 0
     assert "3 waiting" in label(store, tmp_path, "ann", "").stderr, "nobody labels a case twice"
     second = label(store, tmp_path, "bob", PASS + FAIL + "quit\n")
-    assert "ann" not in second.stdout and "model" not in second.stdout, "a label is blind"
+    assert "ann said" not in second.stdout and "talker" not in second.stdout, "a label is blind"
     assert progress(store, tmp_path)["statuses"] == {"waiting": 1, "disputed": 1, "pass": 1}
     early = queue(store, tmp_path, "close", "latest", "audit")
     assert early.exit_code == 2 and "[labels-missing]" in early.stderr
@@ -140,6 +140,6 @@ def test_whoever_saw_the_engine_labels_no_blind_queue(
     assert invoke(store.url, "review", *sheet, cwd=tmp_path).exit_code == 0
     refused = label(store, tmp_path, "bob", PASS)
     assert refused.exit_code == 2 and "[not-blind]" in refused.stderr
-    open_queue = queue(store, tmp_path, "create", "latest", "open", "--unblind")
-    assert open_queue.exit_code == 0
+    both = ("--labels-each", "2", "--unblind")
+    assert queue(store, tmp_path, "create", "latest", "open", *both).exit_code == 0
     assert "the engine: scored" in label(store, tmp_path, "bob", PASS, "open").stdout
