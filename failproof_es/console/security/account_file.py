@@ -105,7 +105,7 @@ def _changing(path: Path) -> Iterator[dict[str, str]]:
         with locked(lock_beside(path)):
             hashes = dict(read_accounts(path)[0]) if path.exists() else {}
             yield hashes
-            lines = (f"{name}:{recorded}\n".encode() for name, recorded in hashes.items())
+            lines = (f"{name}:{password_hash}\n".encode() for name, password_hash in hashes.items())
             atomic_write(path, lines, 0o600)
     except OSError as error:
         raise InvalidInput.because(
@@ -129,7 +129,7 @@ def _parse(path: Path, content: bytes) -> Mapping[str, str]:
     hashes: dict[str, str] = {}
     for number, line in enumerate(content.splitlines(), 1):
         try:
-            name, recorded = _account_in(line)
+            name, password_hash = _account_in(line)
         except ValueError as error:
             problems.error(
                 "invalid-account",
@@ -147,7 +147,7 @@ def _parse(path: Path, content: bytes) -> Mapping[str, str]:
                 line=number,
                 remedy="delete one of the lines",
             )
-        hashes[name] = recorded
+        hashes[name] = password_hash
     if problems.problems:
         raise InvalidInput(problems.problems)
     return hashes
@@ -156,13 +156,13 @@ def _parse(path: Path, content: bytes) -> Mapping[str, str]:
 def _account_in(line: bytes) -> tuple[str, str]:
     """The name and the hash in a line. Raises `ValueError`, whose text has nothing of the line."""
     try:
-        name, colon, recorded = line.decode("utf-8").rpartition(":")
+        name, colon, password_hash = line.decode("utf-8").rpartition(":")
     except UnicodeDecodeError:
         raise ValueError("the line is not UTF-8") from None
     if not colon or reviewer_name(name) != name:
         raise ValueError("the line is not `name:hash`")
     try:
-        parameters = extract_parameters(recorded)
+        parameters = extract_parameters(password_hash)
     except (InvalidHashError, ValueError):
         raise ValueError("the line has no argon2id hash") from None
     is_bounded = parameters.memory_cost <= _MOST_MEMORY_KIB and parameters.time_cost <= _MOST_PASSES
@@ -171,7 +171,7 @@ def _account_in(line: bytes) -> tuple[str, str]:
             f"the hash is not argon2id with at most {_MOST_MEMORY_KIB // 1024} MiB and "
             f"{_MOST_PASSES} passes"
         )
-    return name, recorded
+    return name, password_hash
 
 
 def _version_of(status: os.stat_result) -> FileVersion:

@@ -44,8 +44,8 @@ class Accounts:
 
         Raises `InvalidInput` if the file became unusable.
         """
-        recorded = self._refresh().get(name)
-        return None if recorded is None else _fingerprint(recorded)
+        password_hash = self._refresh().get(name)
+        return None if password_hash is None else _fingerprint(password_hash)
 
     def check(self, name: str, password: str) -> str | None:
         """The account's `credential` if the password is right, else `None`; in about 0.1 s.
@@ -53,12 +53,12 @@ class Accounts:
         An unknown name takes as long as a wrong password: it is compared with a hash that nothing
         fits. Raises `InvalidInput` if the file became unusable.
         """
-        recorded = self._refresh().get(name)
+        password_hash = self._refresh().get(name)
         try:
-            HASHER.verify(recorded or self._unknown, normalized(password))
+            HASHER.verify(password_hash or self._unknown, normalized(password))
         except VerificationError:
             return None
-        return None if recorded is None else _fingerprint(recorded)
+        return None if password_hash is None else _fingerprint(password_hash)
 
     def _refresh(self) -> Mapping[str, str]:
         """The hashes by name; the file is read if it is another one than before."""
@@ -83,5 +83,5 @@ def _comparable_to(hashes: Mapping[str, str], unknown: str) -> str:
     return PasswordHasher.from_parameters(parameters).hash(token_urlsafe())
 
 
-def _fingerprint(recorded: str) -> str:
-    return sha256(recorded.encode()).hexdigest()
+def _fingerprint(password_hash: str) -> str:
+    return sha256(password_hash.encode()).hexdigest()

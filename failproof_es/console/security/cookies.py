@@ -26,13 +26,13 @@ def cookie_name(name: str, *, secure: bool) -> str:
 
 def cookie_of(request: Request, name: str, *, secure: bool) -> str | None:
     """The cookie's value; `None` without it, or where it is sent twice."""
-    wanted = cookie_name(name, secure=secure)
+    prefixed_name = cookie_name(name, secure=secure)
     pairs = [
         pair.strip().partition("=")
         for header in request.headers.getlist("cookie")
         for pair in header.split(";")
     ]
-    values = [value for key, _, value in pairs if key.strip() == wanted]
+    values = [value for key, _, value in pairs if key.strip() == prefixed_name]
     return values[0] if len(values) == 1 and values[0] else None
 
 

@@ -92,8 +92,8 @@ class PeopleGuard:
         if is_data(request):
             raise login_required()
         query = request.scope["query_string"].decode("latin-1")
-        wanted = quote(path) + (f"?{query}" if query else "")
-        return RedirectResponse(to("login", next=None if wanted == "/" else wanted), 303)
+        target = quote(path) + (f"?{query}" if query else "")
+        return RedirectResponse(to("login", next=None if target == "/" else target), 303)
 
     async def _check_post(self, request: Request) -> None:
         secure = needs_secure_cookies(self._settings, request)

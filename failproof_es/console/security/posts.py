@@ -55,7 +55,7 @@ def check_origin(request: Request, *, encrypted: bool) -> None:
     origins = request.headers.getlist("origin")
     [host] = request.headers.getlist("host")  # a guard refused all others
     sent_by_own_page = sites in ([], ["same-origin"]) and len(sites) + len(origins) > 0
-    if not sent_by_own_page or any(not _is_own(each, host, encrypted) for each in origins):
+    if not sent_by_own_page or any(not _is_own(origin, host, encrypted) for origin in origins):
         raise Refused(
             HTTPStatus.FORBIDDEN,
             "foreign-request",

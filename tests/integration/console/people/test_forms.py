@@ -268,7 +268,9 @@ def test_a_console_that_only_reads_has_no_page_that_writes(console_log: str) -> 
 
 
 def test_a_page_with_a_form_can_be_in_no_frame_and_in_no_cache(ann: httpx.Client) -> None:
-    for page in (ann.get("/runs"), browser(str(ann.base_url)).get("/login")):
+    with browser(str(ann.base_url)) as stranger:
+        login_page = stranger.get("/login")
+    for page in (ann.get("/runs"), login_page):
         assert page.headers["x-frame-options"] == "DENY"
         policy = page.headers["content-security-policy"]
         assert "frame-ancestors 'none'" in policy and "form-action 'self'" in policy
