@@ -13,6 +13,7 @@ from tenacity.wait import wait_random
 
 from failproof_es.store.connecting import connect
 from failproof_es.store.outage import CONTENTION
+from failproof_es.store.reading.access import has_projects, narrow
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.schema.installation import AUDITOR
 from projections.positions import hold_positions
@@ -70,8 +71,10 @@ class ReadOnlyDatabase:
         self._lock = Lock()
 
     @contextmanager
-    def snapshot(self) -> Iterator[Connection]:
+    def snapshot(self, person: str | None = None) -> Iterator[Connection]:
         """A connection within one read-only snapshot.
+
+        If projects are defined, the database shows it the runs of the person's projects alone.
 
         Raises `ConsoleBusy`; `psycopg.OperationalError` where the database cannot be reached, and
         `psycopg.errors.QueryCanceled` for statements that take too long.
@@ -81,6 +84,8 @@ class ReadOnlyDatabase:
         try:
             connection = self._open_snapshot()
             try:
+                if person is not None and has_projects(connection):
+                    narrow(connection, person)
                 yield connection
                 connection.execute("ROLLBACK")
             except BaseException:
@@ -97,12 +102,12 @@ class ReadOnlyDatabase:
             self._turns.release()
 
     @contextmanager
-    def long(self) -> Iterator[Connection]:
+    def long(self, person: str | None = None) -> Iterator[Connection]:
         """Like `snapshot`, for long reads, which have half of the connections at most."""
         if not self._long_turns.acquire(timeout=WAIT_S):
             raise ConsoleBusy
         try:
-            with self.snapshot() as connection:
+            with self.snapshot(person) as connection:
                 yield connection
         finally:
             self._long_turns.release()

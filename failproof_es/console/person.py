@@ -56,6 +56,12 @@ def person_of(request: Request) -> Person | None:
     return person
 
 
+def name_of_person(request: Request) -> str | None:
+    """The name of the person who is logged in; `None` in a console that only reads."""
+    person = person_of(request)
+    return None if person is None else person.name
+
+
 def form_of(request: Request) -> Form:
     """The form that the request sent; its origin and its token are checked."""
     form: Form = request.scope[_FORM]

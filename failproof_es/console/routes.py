@@ -27,7 +27,7 @@ from failproof_es.console.follower import ProjectionUpdater
 from failproof_es.console.links import CurrentPage
 from failproof_es.console.page import Page, PageRequest
 from failproof_es.console.paging import BadParameter, Query
-from failproof_es.console.person import person_of
+from failproof_es.console.person import name_of_person, person_of
 from failproof_es.console.rendering import render, render_in_pieces
 from failproof_es.console.security.guards import IS_HEAD
 from failproof_es.console.sending.ahead import EndedResponse, ReadAhead
@@ -76,14 +76,15 @@ class SnapshotOpener:
 
     @contextmanager
     def moment(
-        self, left_s: float = 0.0, *, long: bool = False
+        self, left_s: float = 0.0, *, long: bool = False, person: str | None = None
     ) -> Iterator[tuple[Connection, ResultReader, AsOf]]:
         """One snapshot, after waiting up to `FRESH_WITHIN_S` for the projections.
 
         Another follower that moved them within the last `left_s` seconds is not disturbed. `long`
-        is for long reads, all of which share a part of the connections.
+        is for long reads, all of which share a part of the connections. A `person` sees the runs of
+        their projects.
         """
-        with self.database.snapshot() as connection:
+        with self.database.snapshot(person) as connection:
             reader, as_of = reader_without_update(connection)
             current = not as_of.lag or (left_s and are_moved_by_others(connection, left_s))
             current = current and as_of.source == "projections"
@@ -92,7 +93,8 @@ class SnapshotOpener:
                 return
         if not current:
             self.follower.bring_up(FRESH_WITHIN_S)
-        with self.database.long() if long else self.database.snapshot() as connection:
+        opened = self.database.long if long else self.database.snapshot
+        with opened(person) as connection:
             reader, as_of = reader_without_update(connection)
             if as_of.lag and as_of.warning is None:
                 as_of = replace(as_of, warning=self.follower.problem)
@@ -103,13 +105,16 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: SnapshotOpener) -> Non
     """Register every route of the page. Data comes first: a path parameter can contain a dot."""
 
     def read(
-        query: Query, path: dict[str, str], how: Callable[[PageRequest[Any]], Any] = page.read
+        request: Request,
+        query: Query,
+        path: dict[str, str],
+        how: Callable[[PageRequest[Any]], Any] = page.read,
     ) -> Any:
-        with reading.moment() as moment:
+        with reading.moment(person=name_of_person(request)) as moment:
             return how(PageRequest(*moment, query, path))
 
     def html(request: Request, query: Query, path: dict[str, str]) -> Response:
-        document = read(query, path)
+        document = read(request, query, path)
         if document.moved_to is not None:
             return RedirectResponse(document.moved_to, 303)
         here = CurrentPage(quote(request.url.path), query)
@@ -126,11 +131,11 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: SnapshotOpener) -> Non
         return StreamingResponse(chain([first], pieces), media_type="text/html; charset=utf-8")
 
     def json(request: Request, query: Query, path: dict[str, str]) -> Response:
-        return Response(read(query, path).model_dump_json(), media_type="application/json")
+        return Response(read(request, query, path).model_dump_json(), media_type="application/json")
 
     def part(request: Request, query: Query, path: dict[str, str]) -> Response:
         assert page.read_text is not None
-        attachment = read(query, path, page.read_text)
+        attachment = read(request, query, path, page.read_text)
         return Response(
             attachment.body,
             media_type="application/octet-stream",
@@ -223,8 +228,10 @@ def _download(
 ) -> Callable[[Request, Query, dict[str, str]], Response]:
     """A handler that sends all rows of a list while it reads them, and holds none."""
 
-    def pieces(query: Query, path: dict[str, str]) -> Generator[str, None, None]:
-        with reading.moment(long=True) as moment:
+    def pieces(
+        query: Query, path: dict[str, str], person: str | None
+    ) -> Generator[str, None, None]:
+        with reading.moment(long=True, person=person) as moment:
             iterator = iter(read(PageRequest(*moment, query, path)))
             begin = list(islice(iterator, 1))  # errors of the first row come before any output
             yield from write(page.row, chain(begin, iterator))
@@ -236,7 +243,7 @@ def _download(
         if not reading.downloads.acquire(blocking=False):
             raise ConsoleBusy
         try:
-            chunks = pieces(query, path)
+            chunks = pieces(query, path, name_of_person(request))
             first = next(chunks, "")  # errors before it become an error page
             if request.scope.get(IS_HEAD):
                 chunks.close()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from threading import BoundedSemaphore
 from typing import Annotated, NamedTuple
+from uuid import UUID
 
 from fastapi import FastAPI, Query
 from starlette.concurrency import run_in_threadpool
@@ -25,9 +26,11 @@ from failproof_es.console.live.wakeups import Wakeups
 from failproof_es.console.page import PageRequest
 from failproof_es.console.pages.run import MOST_MESSAGES, shape_of
 from failproof_es.console.paging import Query as NoParameters
+from failproof_es.console.person import name_of_person
 from failproof_es.console.routes import SnapshotOpener
 from failproof_es.console.security.guards import IS_HEAD
 from failproof_es.console.sending.ahead import EndedResponse
+from failproof_es.store.reading.reader import resolve_run
 from failproof_es.support import clock
 from failproof_es.support.document import Document
 from projections.follower import LONGEST_PAUSE_S
@@ -192,6 +195,10 @@ def add_live(app: FastAPI, reading: SnapshotOpener) -> LiveRuns:
             busy = {"Retry-After": str(RETRY_S), "Connection": "close"}
             return Response("Too many look at live numbers.\n", 503, headers=busy)
         try:
+            person = name_of_person(request)
+            if person is not None:
+                # `latest` is another run for each person, and readings are for all viewers.
+                run = str(await run_in_threadpool(_visible_run, reading, person, run))
             await runs.latest(run)
             begin = _position(request.headers.get("last-event-id", ""), after)
             return EndedResponse(
@@ -205,6 +212,12 @@ def add_live(app: FastAPI, reading: SnapshotOpener) -> LiveRuns:
 
     app.add_api_route("/runs/{run}/live", live, include_in_schema=False, response_model=None)
     return runs
+
+
+def _visible_run(reading: SnapshotOpener, person: str, run: str) -> UUID:
+    """The id of a run of the person's projects. Raises `InvalidInput` if it is none."""
+    with reading.database.snapshot(person) as connection:
+        return resolve_run(connection, run)
 
 
 def _position(last: str, after: int) -> int:

@@ -84,8 +84,16 @@ class PeopleGuard:
         path = request.url.path
         if path.startswith(WITHOUT) or path == HEALTH:
             return None
-        if path == METRICS and has_bearer(request, self._settings.token):
-            return None
+        if path == METRICS:  # of all projects: for monitoring alone
+            if has_bearer(request, self._settings.token):
+                return None
+            raise Refused(
+                HTTPStatus.UNAUTHORIZED,
+                "token-required",
+                "the metrics are of all projects: they are shown for the console's token alone",
+                "send it as `Authorization: Bearer TOKEN`",
+                {"WWW-Authenticate": "Bearer"},
+            )
         identity = await self._identify(request)
         if identity is not None or (path == LOGIN_PATH and self._identities.has_accounts):
             return None

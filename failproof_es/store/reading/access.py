@@ -95,6 +95,12 @@ def runs_by_project(connection: Connection) -> dict[str, int]:
     return dict(rows)
 
 
+def has_projects(connection: Connection) -> bool:
+    """Whether a project is defined; without one, everybody reads everything."""
+    row = connection.execute("SELECT EXISTS (SELECT FROM failproof.project_list)").fetchone()
+    return row == (True,)
+
+
 def narrow(connection: Connection, person: str) -> None:
     """Let the present transaction see the rows of the person's projects alone.
 

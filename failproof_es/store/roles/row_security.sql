@@ -1,6 +1,6 @@
 -- The row security of the log. Everybody else who may read a table reads all of it: the policy for
 -- failproof_reader restricts, so that a login with this role and another one sees no more. A table that
--- is not named here shows a reader nothing.
+-- is not named here shows a reader nothing. The ledger has hashes and no texts: a reader proves their events.
 DO $$
 DECLARE
     secured record;
@@ -19,6 +19,8 @@ BEGIN
                     'archived_events', 'run_numbers', 'leases', 'run_shards', 'run_budgets',
                     'shard_budgets', 'run_labels', 'review_claims'
                 ) THEN 'run_id IN (SELECT failproof.visible_runs())'
+                WHEN c.relname IN ('ledger_identity', 'ledger_tiles', 'ledger_checkpoints')
+                    THEN 'true'
                 WHEN c.relname = 'project_grants' THEN 'person = (SELECT failproof.reading_person())'
                 ELSE 'false'
             END AS rows_of_reader

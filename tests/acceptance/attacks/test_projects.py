@@ -32,9 +32,7 @@ ORDER BY 1
 """
 OTHERS = {
     "failproof.append_login_list", "failproof.append_logins", "failproof.asking_list",
-    "failproof.askings", "failproof.checkpoint_list", "failproof.installation_log",
-    "failproof.installations", "failproof.ledger_checkpoints", "failproof.ledger_identity",
-    "failproof.ledger_origin", "failproof.ledger_tile_list", "failproof.ledger_tiles",
+    "failproof.askings", "failproof.installation_log", "failproof.installations",
     "failproof.limit_share_list", "failproof.limit_shares", "failproof.migration_log",
     "failproof.migrations", "failproof.person_login_list", "failproof.person_logins",
     "failproof.project_list", "failproof.project_run_list", "failproof.projects",
@@ -45,6 +43,12 @@ OTHERS = {
     "failproof.schema_change_log", "failproof.schema_changes",
 }  # fmt: skip
 """What belongs to no run, or counts runs of several projects: a reader sees no row of it."""
+OF_EVERYBODY = {
+    "failproof.checkpoint_list", "failproof.ledger_checkpoints", "failproof.ledger_identity",
+    "failproof.ledger_origin", "failproof.ledger_tile_list", "failproof.ledger_tiles",
+    "projections.positions",
+}  # fmt: skip
+"""What has hashes and positions, and no text: a reader sees all of it, to prove their events."""
 NOT_IN_THIS_LOG = {
     "failproof.archived_event_list", "failproof.archived_events",
     "failproof.review_claim_list", "failproof.review_claims", "failproof.run_budget_list",
@@ -214,7 +218,7 @@ def test_an_auditor_finds_in_the_same_relations_what_a_reader_does_not(world: Pr
         if says(text, THEIRS) or any(each in text for each in ids)
     }
     silent = {relation for relation in relations - told if relation not in OTHERS}
-    assert silent == NOT_IN_THIS_LOG | {"projections.positions"}
+    assert silent == NOT_IN_THIS_LOG | OF_EVERYBODY
     empty = {relation for relation, text in texts.items() if not text}
     assert empty >= NOT_IN_THIS_LOG
 
@@ -278,7 +282,7 @@ def test_a_login_of_nobody_sees_no_row(world: Projects) -> None:
     try:
         with world.connect("stranger") as connection:
             seen = {name for name in readable(connection) if content(connection, name)}
-            assert seen == {"projections.positions"}
+            assert seen == OF_EVERYBODY
     finally:
         with world.connect("postgres") as connection:
             connection.execute("DROP ROLE stranger")
@@ -346,4 +350,4 @@ def test_without_its_policy_each_table_shows_the_other_project(world: Projects) 
                 kept.add(table)
     silent = {table for table in kept if table not in OTHERS}
     tables = {name for name in NOT_IN_THIS_LOG if not name.endswith(("_list", "_totals"))}
-    assert silent == tables | {"projections.positions"}
+    assert silent == tables | {name for name in OF_EVERYBODY if name in kept}

@@ -47,7 +47,7 @@ def test_two_label_and_a_third_decides_where_they_differ(
     early = queue(store, tmp_path, "close", "latest", "audit")
     assert early.exit_code == 2 and "[labels-missing]" in early.stderr
 
-    assert label(store, tmp_path, "cat", "skip\n" + PASS + "quit\n").exit_code == 0
+    assert label(store, tmp_path, "cat", f"{MET}skip\n{PASS}quit\n").exit_code == 0
     settled = label(store, tmp_path, "dan", FAIL)
     assert "ann said pass" in settled.stdout and "bob said fail, S1" in settled.stdout
     assert "It gave in." in settled.stdout

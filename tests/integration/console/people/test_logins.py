@@ -80,7 +80,9 @@ def test_metrics_are_read_with_the_token_and_with_it_alone(shared_url: str) -> N
     shown = httpx.get(f"{shared_url}/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
     assert shown.status_code == 200 and "failproof_es_runs" in shown.text
     for wrong in ({}, {"Authorization": "Bearer x"}, {"Authorization": TOKEN}):
-        assert httpx.get(f"{shared_url}/metrics", headers=wrong).status_code == 303
+        assert httpx.get(f"{shared_url}/metrics", headers=wrong).status_code == 401
+    with logged_in(shared_url) as client:
+        assert client.get("/metrics").status_code == 401, "they are of all projects"
 
 
 def test_probes_and_static_files_need_no_person(shared_url: str) -> None:
