@@ -16,6 +16,7 @@ from failproof_es.core.case import review_id
 from failproof_es.core.queues import QueueItem, Task, allows
 from failproof_es.engine.operations import operations_of
 from failproof_es.engine.queues.reading import QueueReader
+from failproof_es.engine.queues.rights import EVERY_TASK
 from failproof_es.engine.reviews.people import (
     Reviewing,
     ReviewInput,
@@ -68,9 +69,10 @@ def claim_next(
     person: str,
     *,
     after: UUID | None = None,
+    tasks: frozenset[Task] = EVERY_TASK,
     seconds: float = CLAIM_S,
 ) -> Claim | None:
-    """Keep the next evaluation that the person can label or adjudicate, for so many seconds.
+    """Keep the next evaluation with one of these tasks for the person, for so many seconds.
 
     The search begins after the evaluation `after`, and goes on with the queue's first one. `None`
     if nothing is left, or others work on all of it. Raises as `require_open_for`.
@@ -80,6 +82,8 @@ def claim_next(
         require_open_for(connection, queue, person)
         items = reader.items(connection)
         for place in _places_after(queue, after):
+            if items[place].task_of(person) not in tasks:
+                continue
             if claim := _claim(connection, items[place], place, person, seconds):
                 return claim
     return None
