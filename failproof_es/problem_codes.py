@@ -167,6 +167,7 @@ CODES = {
     "projections-outdated": "The projections are not current, so they cannot answer a query.",
     "proxy-login-required": "A request to the console has no login of its proxy.",
     "queue-closed": "A queue of reviews is closed and gives out nothing.",
+    "reads-unrecorded": "The console cannot record who looks at what, so it shows nothing.",
     "record-mismatch": "A submitted result contradicts the recorded one.",
     "remark": "Information, no defect. Printed without its code.",
     "reserved-field": "A field or parameter is set by the program or by another field.",

@@ -38,6 +38,7 @@ from failproof_es.console.security.identities import Identities
 from failproof_es.console.security.login_pages import add_login
 from failproof_es.console.security.people import WRITING_PATHS, PeopleGuard
 from failproof_es.console.security.posts import Refused
+from failproof_es.console.security.reads import ReadsRecorder
 from failproof_es.console.security.token import refuse_without_token
 from failproof_es.console.settings import ConsoleSettings
 from failproof_es.engine.identity import code_version
@@ -63,7 +64,10 @@ def create_app(settings: ConsoleSettings) -> ASGIApp:
         )
     else:
         identities = Identities(settings.people)
-        app = PeopleGuard(pages_app(settings, identities), identities, settings)
+        app = pages_app(settings, identities)
+        if settings.people.reads is not None:
+            app = ReadsRecorder(app, settings.people.reads)
+        app = PeopleGuard(app, identities, settings)
         guards[0] = refuse_other_methods(WRITING_PATHS)
     for refuse in reversed(guards):
         app = Guard(app, refuse)

@@ -41,6 +41,8 @@ class PeopleSettings:
     """Header in which a proxy sends the name of the person."""
     proxy_secret: str | None = None
     """Secret that the proxy sends in the header `PROXY_SECRET_HEADER`."""
+    reads: Path | None = None
+    """File in which every request of a person is recorded; `None`: none is."""
 
     def __post_init__(self) -> None:
         if (self.accounts is None) == (self.login_header is None):

@@ -80,6 +80,12 @@ _LONGEST_TOKEN = 4_096
     help="With --login-header: the proxy sends the secret in FILE in the header "
     "X-Failproof-Proxy-Secret. Requests without it are refused.",
 )
+@click.option(
+    "--record-reads",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="With --review: record in FILE who looks at which page, and when, one JSON object a line.",
+)
 @click.option("--open", "open_it", is_flag=True, help="Open the list of runs in a browser.")
 def console(
     host: str,
@@ -91,6 +97,7 @@ def console(
     accounts: Path | None,
     login_header: str | None,
     proxy_secret_file: Path | None,
+    record_reads: Path | None,
 ) -> None:
     """Serve the audit console: web pages of all runs, read-only without --review.
 
@@ -111,6 +118,7 @@ def console(
         accounts=accounts,
         login_header=login_header,
         proxy_secret_file=proxy_secret_file,
+        record_reads=record_reads,
     )
     configured_token = (
         os.environ.get(TOKEN) or None if token_file is None else _token_in(token_file)
@@ -146,6 +154,7 @@ def _people(
     accounts: Path | None,
     login_header: str | None,
     proxy_secret_file: Path | None,
+    record_reads: Path | None,
 ) -> PeopleSettings | None:
     """How people log in; `None` without --review. Raises `InvalidInput` for options that lack."""
     from failproof_es.console.settings import PeopleSettings
@@ -158,11 +167,12 @@ def _people(
             proxy_secret=None
             if proxy_secret_file is None
             else _token_in(proxy_secret_file, "secret of the proxy"),
+            reads=record_reads,
         )
-    if accounts or login_header or proxy_secret_file:
+    if accounts or login_header or proxy_secret_file or record_reads:
         raise InvalidInput.because(
             "missing-option",
-            "--accounts, --login-header and --proxy-secret-file need --review",
+            "--accounts, --login-header, --proxy-secret-file and --record-reads need --review",
             remedy="add --review: people who log in can write reviews",
         )
     return None
