@@ -114,6 +114,7 @@ def test_the_page_that_was_asked_for_follows_the_login_and_no_other_place(shared
     for asked, follows in (
         ("/runs/1/results?class=refused&limit=5", "/runs/1/results?class=refused&limit=5"),
         ("//evil.example/", "/runs"),
+        ("///evil.example/", "/runs"),
         ("https://evil.example/", "/runs"),
         ("/\\evil.example", "/runs"),
         ("/%09/evil.example", "/%09/evil.example"),
