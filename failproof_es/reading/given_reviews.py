@@ -32,7 +32,8 @@ class GivenReview(Document):
     def describe(self) -> str:
         """The review in one phrase: `jane: fail, S1, "It gave in."`"""
         notes = f'"{self.notes}"' if self.notes else None
-        return f"{self.reviewer}: {', '.join(filter(None, (self.verdict, self.severity, notes)))}"
+        verdict = f"decides {self.verdict}" if self.adjudicates else self.verdict
+        return f"{self.reviewer}: {', '.join(filter(None, (verdict, self.severity, notes)))}"
 
 
 def given_reviews(reviews: Iterable[Reviewed]) -> tuple[GivenReview, ...]:

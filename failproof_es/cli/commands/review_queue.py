@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -136,7 +137,7 @@ def create(
 def _describe_choice(only: Choice, options: Mapping[str, Any], percent: float | None) -> str:
     """The options that chose the evaluations, as one would write them."""
     conditions = [
-        f"--{option} {value}"
+        f"--{option} {shlex.quote(value)}"
         for option, values in named_conditions(options).items()
         for value in values
     ]

@@ -182,6 +182,10 @@ class ReviewShown(Document):
     notes: TextShown
     blind: bool | None
     """Whether the engine's verdict was hidden; `None` where that is unknown."""
+    queue: str | None
+    """The queue that gave the evaluation to the reviewer, if any."""
+    adjudicates: bool
+    """Whether it decides between the other reviewers."""
     at: datetime
 
 
