@@ -121,6 +121,12 @@ def _remarks(
             f"Corrected by error rates on other answers ({', '.join(transferred)}): this assumes "
             "that the judges err on these answers as often."
         )
+    uncorrected = [rate.model for rate in rates if rate.by is None]
+    if labelled is not None and uncorrected:
+        yield (
+            f"Not corrected ({', '.join(uncorrected)}): the labels do not show that these judges "
+            "pass good answers more often than bad ones."
+        )
     for difference in differences:
         if difference.errs_differently:
             yield (
