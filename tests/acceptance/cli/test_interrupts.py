@@ -44,6 +44,13 @@ _VALUES = {
     "width": "0.1",
     "evaluations": "500",
     "passed": "0.8",
+    "queue_name": "audit",
+    "accounts": "accounts",
+    "name": "ann",
+    "project": "alpha",
+    "person": "ann",
+    "role": "reader",
+    "login": "ann",
 }
 _MORE = {"console": ["--port", "0"], "export": ["1", "--format", "csv", "-o", "out"]}
 SERVING = {

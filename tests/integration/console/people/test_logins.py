@@ -362,8 +362,7 @@ def test_accounts_that_become_unusable_let_nobody_in_until_they_are_repaired(
         (":$argon2id$\n", "invalid-account"), (" ann:HASH\n", "invalid-account"),
         ("ann\x1b:HASH\n", "invalid-account"), ("ann:HASH\nann:HASH\n", "duplicate-name"),
         ("\n", "invalid-account"), (f"{'a' * 201}:HASH\n", "invalid-account"),
-        ("ann:" + PasswordHasher(1, 64, 1).hash("x").replace("argon2id", "argon2i"),
-         "invalid-account"),
+        ("ann:OTHER\n", "invalid-account"),
         ("ann:$argon2id$v=19$m=99999999,t=1,p=1$c29tZXNhbHQ$aGFzaA\n", "invalid-account"),
     ],
 )  # fmt: skip
@@ -373,7 +372,8 @@ def test_a_file_of_accounts_that_is_wrong_is_refused_without_being_quoted(
     path = tmp_path / "accounts"
     path.touch(mode=0o600)
     recorded = PasswordHasher(1, 64, 1).hash("x")
-    path.write_text(content.replace("HASH", recorded))
+    other = recorded.replace("argon2id", "argon2i")
+    path.write_text(content.replace("HASH", recorded).replace("OTHER", other))
     with pytest.raises(InvalidInput) as refused:
         Accounts(path)
     assert refused.value.problems[0].code == code
