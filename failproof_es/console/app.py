@@ -20,6 +20,7 @@ from failproof_es.console.database import ReadOnlyDatabase
 from failproof_es.console.errors import response_to
 from failproof_es.console.follower import ProjectionUpdater
 from failproof_es.console.health import add_health
+from failproof_es.console.labelling import QUEUE_PATH, add_labelling
 from failproof_es.console.live.stream import add_live
 from failproof_es.console.page import PageRequest
 from failproof_es.console.pages import all_pages
@@ -42,6 +43,7 @@ from failproof_es.console.security.reads import ReadsRecorder
 from failproof_es.console.security.token import refuse_without_token
 from failproof_es.console.settings import ConsoleSettings
 from failproof_es.engine.identity import code_version
+from failproof_es.store.store import Store
 
 WARMING = "console-warming"
 """Name of the thread that warms a console up."""
@@ -68,7 +70,7 @@ def create_app(settings: ConsoleSettings) -> ASGIApp:
         if settings.people.reads is not None:
             app = ReadsRecorder(app, settings.people.reads)
         app = PeopleGuard(app, identities, settings)
-        guards[0] = refuse_other_methods(WRITING_PATHS)
+        guards[0] = refuse_other_methods((*WRITING_PATHS, QUEUE_PATH))
     for refuse in reversed(guards):
         app = Guard(app, refuse)
     return SecureHeaders(HeadAsGet(app))
@@ -111,6 +113,8 @@ def pages_app(settings: ConsoleSettings, identities: Identities | None = None) -
     for page in all_pages():
         add_page(app, page, reading)
     live = add_live(app, reading)
+    if identities is not None and settings.follower_url is not None:
+        add_labelling(app, reading, Store(settings.follower_url))
     for kind in (HTTPException, RequestValidationError, InvalidForm, Refused, Exception):
         app.add_exception_handler(kind, _on_error)
     return app
