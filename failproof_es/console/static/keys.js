@@ -74,6 +74,9 @@
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, select, textarea, dialog, [contenteditable]")) return;
     if (event.key === "/") { event.preventDefault(); palette(); return; }
+    const verdict = { p: "pass", f: "fail", u: "unclear" }[event.key];
+    const radio = verdict && document.querySelector(`.labelling input[name=verdict][value=${verdict}]`);
+    if (radio) { radio.checked = true; radio.focus(); return; }
     if (!BESIDE[event.key]) return;
     const beside = document.querySelector(`a[data-key=${BESIDE[event.key]}]`);
     if (beside) beside.click();

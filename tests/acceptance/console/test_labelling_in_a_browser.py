@@ -51,6 +51,9 @@ def test_a_person_labels_by_keyboard_in_a_real_browser(
         page.press("#password", "Enter")
         page.wait_for_url(f"{url}/queues/1/audit")
         check(page, scripts=scripts)
+        if scripts:
+            page.keyboard.press("u")
+            assert page.is_checked("input[name=verdict][value=unclear]")
         page.focus("input[name=verdict][value=pass]")
         page.keyboard.press("ArrowRight")
         page.focus("#notes")
