@@ -84,6 +84,8 @@ def pages_app(settings: ConsoleSettings, identities: Identities | None = None) -
         statement_timeout_s=settings.statement_timeout_s,
     )
     follower = ProjectionUpdater(settings.follower_url)
+    url = settings.follower_url
+    store = None if identities is None or url is None else Store(url)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -94,6 +96,8 @@ def pages_app(settings: ConsoleSettings, identities: Identities | None = None) -
         await run_in_threadpool(live.close)
         follower.close()
         database.close()
+        if store is not None:
+            await run_in_threadpool(store.close)
 
     app = FastAPI(
         title="failproof-es console",
@@ -113,8 +117,8 @@ def pages_app(settings: ConsoleSettings, identities: Identities | None = None) -
     for page in all_pages():
         add_page(app, page, reading)
     live = add_live(app, reading)
-    if identities is not None and settings.follower_url is not None:
-        add_labelling(app, reading, Store(settings.follower_url))
+    if store is not None:
+        add_labelling(app, reading, store)
     for kind in (HTTPException, RequestValidationError, InvalidForm, Refused, Exception):
         app.add_exception_handler(kind, _on_error)
     return app
