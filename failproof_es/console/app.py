@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from threading import Event, Thread
 
 from fastapi import FastAPI
@@ -15,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp
 
+from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.console import rendering
 from failproof_es.console.database import ReadOnlyDatabase
 from failproof_es.console.errors import response_to
@@ -45,6 +47,7 @@ from failproof_es.console.settings import ConsoleSettings
 from failproof_es.engine.identity import code_version
 from failproof_es.store.store import Store
 
+_log = logging.getLogger("failproof_es.console")
 WARMING = "console-warming"
 """Name of the thread that warms a console up."""
 _FOR_EVER = "public, max-age=31536000, immutable"
@@ -87,10 +90,13 @@ def pages_app(settings: ConsoleSettings, identities: Identities | None = None) -
     url = settings.follower_url
     store = None if identities is None or url is None else Store(url)
 
+    signer = None if store is None else CheckpointSigner(store)
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         warming = Warming(reading) if settings.warm_up else None
-        yield
+        with signer or nullcontext():
+            yield
         if warming is not None:
             await run_in_threadpool(warming.close)
         await run_in_threadpool(live.close)
@@ -98,6 +104,8 @@ def pages_app(settings: ConsoleSettings, identities: Identities | None = None) -
         database.close()
         if store is not None:
             await run_in_threadpool(store.close)
+        if signer is not None and (problem := signer.changed or signer.trouble) is not None:
+            _log.error("the log could not be signed: %s", problem)
 
     app = FastAPI(
         title="failproof-es console",

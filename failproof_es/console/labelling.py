@@ -22,7 +22,7 @@ from failproof_es.console.routes import SnapshotOpener
 from failproof_es.console.security.posts import Refused
 from failproof_es.core.case import operations_id
 from failproof_es.core.evaluation import EvaluationKey
-from failproof_es.core.queues import count_statuses
+from failproof_es.core.queues import Task, allows, count_statuses
 from failproof_es.core.run import Run
 from failproof_es.dialects.kit.judging import Item, checklist
 from failproof_es.engine.history import RecordedEvaluation, read_evaluations
@@ -34,6 +34,7 @@ from failproof_es.engine.queues.claiming import (
 )
 from failproof_es.engine.queues.creating import require_queue
 from failproof_es.engine.queues.reading import QueueReader
+from failproof_es.engine.queues.rights import tasks_of
 from failproof_es.engine.reviews.people import ReviewInput
 from failproof_es.events import (
     EvaluationEvent,
@@ -52,6 +53,8 @@ from failproof_es.store.store import Store
 QUEUE_PATH = "/queues/{run}/{queue}"
 MOST_RUNS = 200
 """Most runs whose queues the list shows: the newest ones that the person may see."""
+MOST_READERS = 50
+"""Most queues whose states are remembered."""
 _LONGEST_NOTES = 20_000
 _ALL = 2**63 - 1
 _VERDICTS: tuple[ReviewVerdict, ...] = get_args(ReviewVerdict)
@@ -83,6 +86,8 @@ class OpenQueue(NamedTuple):
     run: Run
     created: QueueCreated
     person: str
+    tasks: frozenset[Task]
+    """What the person may do in it."""
 
     def url(self, after: UUID | None = None) -> str:
         """The address of the next evaluation after this one."""
@@ -95,6 +100,8 @@ class Labelling:
     def __init__(self, reading: SnapshotOpener, store: Store) -> None:
         self._reading = reading
         self._store = store
+        self._readers: dict[tuple[UUID, str], QueueReader] = {}
+        """The readers of the queues that were labelled last, by run and name."""
 
     def list_queues(self, request: Request) -> Response:
         """The queues of the newest runs, and how far they are."""
@@ -107,8 +114,8 @@ class Labelling:
         """The next evaluation for the person, with the form of a label."""
         opened = self._open(request, run, queue)
         after = _evaluation_in(opened.created, request.query_params.get("after"))
-        reader = QueueReader(opened.created)
-        claim = claim_next(self._store, reader, opened.person, after=after)
+        reader = self._reader(opened.created)
+        claim = claim_next(self._store, reader, opened.person, after=after, tasks=opened.tasks)
         return self._page(request, opened, claim)
 
     def submit(self, request: Request, run: str, queue: str) -> Response:
@@ -137,7 +144,22 @@ class Labelling:
             created = require_queue(connection, recorded.started.originator_id, number, queue)
         with self._store.lend() as connection:
             require_open_for(connection, created.created, person)
-        return OpenQueue(recorded, created.created, person)
+            tasks = tasks_of(connection, person, created.created.about)
+        if not tasks:
+            raise Refused(
+                HTTPStatus.FORBIDDEN,
+                "not-assigned",
+                "you have no role that labels the runs of this project",
+                "ask for the role reviewer: `failproof-es project grant`",
+            )
+        return OpenQueue(recorded, created.created, person, tasks)
+
+    def _reader(self, queue: QueueCreated) -> QueueReader:
+        """The reader of a queue, which remembers what it read."""
+        key = (queue.about, queue.queue)
+        while len(self._readers) > MOST_READERS:
+            self._readers.pop(next(iter(self._readers)), None)
+        return self._readers.setdefault(key, QueueReader(queue))
 
     def _claim_in(self, opened: OpenQueue, form: Form) -> Claim:
         """The claim that the form was made with. The task is looked up again, not believed."""
@@ -146,14 +168,17 @@ class Labelling:
         if evaluation is None or not (own_reviews.isascii() and own_reviews.isdigit()):
             raise _outdated()
         with self._store.lend() as connection:
-            items = QueueReader(opened.created).items(connection)
+            items = self._reader(opened.created).items(connection)
         place = opened.created.evaluations.index(evaluation)
         item, count = items[place], int(own_reviews[:9])
         task = item.task_of(opened.person)
-        if task is None and item.reviews_by.get(opened.person, 0) <= count:
-            raise _outdated()
+        if task not in opened.tasks:
+            # A label that comes after others have given theirs is recorded, too.
+            if not allows(opened.created.reviewers, opened.person) or "label" not in opened.tasks:
+                raise _outdated()
+            task = "label"
         return Claim(
-            opened.created, opened.person, evaluation, task or "label", count, place + 1,
+            opened.created, opened.person, evaluation, task, count, place + 1,
             tuple(item.labels.values()) if task == "adjudicate" else (),
         )  # fmt: skip
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from failproof_es.engine.projects import define_project, grant_role
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
 from tests.acceptance.reading.test_review import reviewable, reviewed
@@ -88,3 +89,52 @@ def test_what_is_not_the_persons_own_form_is_not_recorded(labelled: str, store: 
         assert stranger.get("/queues").headers["location"] == "/login?next=%2Fqueues"
         assert stranger.post("/queues/1/audit", data=own).status_code == 401
     assert reviewed(store) == []
+
+
+def label_all(client: httpx.Client, verdict: str) -> int:
+    """Label everything that the queue gives to the person; the number of labels."""
+    count = 0
+    while (page := client.get("/queues/1/audit")).text.count('name="evaluation"'):
+        sent = client.post("/queues/1/audit", data=form_of(page, verdict=verdict))
+        assert sent.status_code == 303, sent.text
+        count += 1
+    return count
+
+
+def test_roles_decide_who_labels_and_who_decides_between_labels(
+    labelled: str, store: Store
+) -> None:
+    define_project(store, "all", all_runs=True)
+    for person, role in (("ann", "reviewer"), ("bob", "reader"), ("Zoë", "adjudicator")):
+        grant_role(store, "all", person, role)
+    with logged_in(labelled, "ann") as ann, logged_in(labelled, "bob") as bob:
+        assert label_all(ann, "pass") == 3
+        refused = bob.get("/queues/1/audit")
+        assert refused.status_code == 403 and "not-assigned" in refused.text
+        form = form_of(ann.get("/queues/1/audit"), evaluation="", own_reviews="0")
+        assert bob.post("/queues/1/audit", data=form).status_code == 403
+        grant_role(store, "all", "bob", "reviewer")
+        assert label_all(bob, "fail") == 3
+        assert "Nothing is left for you here" in ann.get("/queues/1/audit").text
+    with logged_in(labelled, "Zoë") as zoe:
+        page = zoe.get("/queues/1/audit").text
+        assert "Your decision" in page and "ann" in page and "bob" in page
+        assert label_all(zoe, "fail") == 3
+    decisions = [review for review in reviewed(store) if review.adjudicates]
+    assert len(decisions) == 3 and {review.reviewer for review in decisions} == {"Zoë"}
+
+
+def test_labels_are_signed_while_the_console_serves(
+    store: Store, judging_url: str, tmp_path: Path
+) -> None:
+    reviewable(store, tmp_path, judging_url, "One?", judges=())
+    create = ("review", "queue", "create", "latest", "audit")
+    assert invoke(store.url, *create, cwd=tmp_path).exit_code == 0
+    with accounts_console(tmp_path, **settings_for(store.url)) as url, logged_in(url) as ann:
+        assert label_all(ann, "pass") == 1
+    with store.connect() as connection:
+        row = connection.execute(
+            "SELECT (SELECT count(*) FROM failproof.stored_events), max(tree_size) "
+            "FROM failproof.checkpoint_list"
+        ).fetchone()
+    assert row is not None and row[0] == row[1]
