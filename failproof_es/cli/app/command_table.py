@@ -172,6 +172,10 @@ _TABLE = {
         "annotate": CommandEntry(
             "commands.manage.annotate:annotate", "Name, tag or hide RUN, or put a note beside it."
         ),
+        "project": CommandEntry(
+            "commands.manage.project:project",
+            "Define projects, and who may see the runs of each.",
+        ),
         "archive": CommandEntry(
             "commands.manage.archive:archive",
             "Move the events of old runs from the log into verified files.",

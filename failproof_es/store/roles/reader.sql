@@ -16,6 +16,9 @@ DECLARE
     wider text;
 BEGIN
     FOREACH wider IN ARRAY ARRAY['failproof_auditor', 'failproof_writer'] LOOP
+        IF (SELECT rolinherit FROM pg_roles WHERE rolname = wider) THEN
+            EXECUTE format('ALTER ROLE %I NOINHERIT', wider);
+        END IF;
         IF NOT EXISTS (
             SELECT FROM pg_auth_members
             WHERE roleid = 'failproof_reader'::regrole AND member = wider::regrole

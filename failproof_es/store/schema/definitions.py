@@ -73,7 +73,7 @@ def required_of(
     connection: Connection, actual: Mapping[str, str], definitions: Mapping[str, str]
 ) -> dict[str, str]:
     """The definitions that this database must have: without our roles, no row security."""
-    with connection.cursor(row_factory=tuple_row) as cursor:
+    with catalog_transaction(connection), connection.cursor(row_factory=tuple_row) as cursor:
         row = cursor.execute(_HAS_ROW_SECURITY).fetchone()
     if row == (True,):
         return dict(definitions)

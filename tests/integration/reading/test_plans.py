@@ -78,6 +78,7 @@ class Log:
     """A long log, as an auditor reads it."""
 
     auditor: psycopg.Connection[Any]
+    administrator: psycopg.Connection[Any]
     events: int
     small: UUID
     large: list[UUID]
@@ -143,7 +144,7 @@ def log(
         row = administrator.execute("SELECT count(*) FROM failproof.events").fetchone()
         assert row is not None
         with psycopg.connect(url(AUDITOR), autocommit=True) as auditor:
-            yield Log(auditor, row[0], small, large, guarded)
+            yield Log(auditor, administrator, row[0], small, large, guarded)
     drop_database(postgres_server, name)
 
 
@@ -258,3 +259,33 @@ def test_results_are_found_by_their_case(log: Log, suite: str, setting: str) -> 
     used = log.indexes(statement, setting)  # of case and suite, both indexes find as few rows
     assert "evaluations_prompt_idx" in used and len(used) == 2 and used & either
     assert max(each.rows for each in log.reads(statement, setting)) == 2
+
+
+WITHOUT_ROW_SECURITY = """
+DROP EVENT TRIGGER failproof_definitions_stay;
+DO $$
+DECLARE
+    secured regclass;
+BEGIN
+    FOR secured IN SELECT oid FROM pg_class WHERE relrowsecurity LOOP
+        EXECUTE format('ALTER TABLE %s DISABLE ROW LEVEL SECURITY', secured);
+    END LOOP;
+END;
+$$;
+"""
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_row_security_changes_no_plan_of_who_reads_everything(log: Log, setting: str) -> None:
+    def plans(connection: psycopg.Connection[Any]) -> dict[str, list[Any]]:
+        connection.execute(setting.encode())
+        return {
+            statement: connection.execute(f"EXPLAIN (COSTS OFF) {statement}".encode()).fetchall()
+            for _, statement in QUERIES
+        }
+
+    secured = plans(log.auditor)
+    with log.administrator.transaction(force_rollback=True):
+        log.administrator.execute(WITHOUT_ROW_SECURITY)
+        log.administrator.execute("SET LOCAL SESSION AUTHORIZATION failproof_auditor")
+        assert plans(log.administrator) == secured

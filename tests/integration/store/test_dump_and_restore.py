@@ -7,12 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from failproof_es.engine.projects import assign_login, define_project, grant_role
+from failproof_es.ledger.note import SigningKey
+from failproof_es.store import ledger
 from failproof_es.store.connecting import connect
 from failproof_es.store.embedded.server import EmbeddedServer
+from failproof_es.store.reading.access import narrow, read_grants, read_logins
 from failproof_es.store.schema.definitions import Connection, differences
-from failproof_es.store.schema.installation import install
+from failproof_es.store.schema.installation import WRITER, install
+from failproof_es.store.store import Store
 from projections.definitions import read_model_differences
-from projections.runner import prepare
+from projections.runner import prepare, rebuild
+from tests.acceptance.attacks.world import FAILED, PASSED, Author, cases
 from tests.conftest import database_url_as
 from tests.own_server import installed_binaries, own_server
 
@@ -36,6 +42,29 @@ $$
 def _differences(connection: Connection) -> list[str]:
     found = [*differences(connection), *read_model_differences(connection)]
     return [difference.what for difference in found]
+
+
+def _record_projects(url: str) -> None:
+    """Two runs, of which Ann may see one."""
+    with Store.open(url) as store:
+        with store.connect() as connection:
+            author = Author(store, SigningKey.generate(ledger.origin(connection)))
+        author.start(FAILED, "clinic one", "c0", cases("asked"))
+        author.start(PASSED, "another", "c1", cases("asked"))
+        define_project(store, "clinic", run_names=("clinic *",))
+        grant_role(store, "clinic", "ann", "reader")
+        assign_login(store, "ann_sql", "ann")
+
+
+def _seen_by_ann(connection: Connection) -> list[object]:
+    """The runs that Ann sees in the log and in the read models, and what is recorded of her."""
+    with connection.transaction():
+        narrow(connection, "ann")
+        rows = [
+            connection.execute(f"SELECT DISTINCT run_id FROM {relation}".encode()).fetchall()
+            for relation in ("failproof.stored_events", "projections.runs")
+        ]
+    return [*rows, read_grants(connection), read_logins(connection)]
 
 
 def _restore_dump(server: EmbeddedServer, folder: Path) -> str:
@@ -67,3 +96,19 @@ def test_a_restored_database_is_as_it_was_installed_and_a_changed_view_is_found(
             assert _differences(connection) == [
                 "the view promptguard.stored_cases is not the one that was installed"
             ]
+
+
+def test_a_restored_and_rebuilt_database_shows_a_reader_the_same_runs(tmp_path: Path) -> None:
+    with own_server(None) as server:
+        with connect(server.url) as connection:
+            install(connection, logins=True)
+        _record_projects(server.url_as(WRITER))
+        with connect(server.url) as connection:
+            prepare(connection)
+            rebuild(connection)
+            before = _seen_by_ann(connection)
+        assert before[:2] == [[(FAILED,)]] * 2
+        with connect(_restore_dump(server, tmp_path)) as connection:
+            assert _seen_by_ann(connection) == before
+            rebuild(connection)
+            assert _seen_by_ann(connection) == before
