@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from failproof_es.engine.projects import define_project, grant_role
+from failproof_es.events import ProjectRole
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
 from tests.acceptance.reading.test_review import reviewable, reviewed
@@ -105,7 +106,8 @@ def test_roles_decide_who_labels_and_who_decides_between_labels(
     labelled: str, store: Store
 ) -> None:
     define_project(store, "all", all_runs=True)
-    for person, role in (("ann", "reviewer"), ("bob", "reader"), ("Zoë", "adjudicator")):
+    roles: dict[str, ProjectRole] = {"ann": "reviewer", "bob": "reader", "Zoë": "adjudicator"}
+    for person, role in roles.items():
         grant_role(store, "all", person, role)
     with logged_in(labelled, "ann") as ann, logged_in(labelled, "bob") as bob:
         assert label_all(ann, "pass") == 3

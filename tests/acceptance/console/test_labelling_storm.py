@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import random
 import signal
-import socket
 import subprocess
 import threading
 import time
@@ -95,8 +94,9 @@ class KilledServer:
             self.kills += 1
 
     def _serves(self) -> bool:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
-            return True
+        """Whether it answers: it listens some seconds before that."""
+        with contextlib.suppress(httpx.TransportError):
+            return httpx.get(f"http://127.0.0.1:{self.port}/healthz", timeout=2).is_success
         return False
 
     def end(self) -> None:

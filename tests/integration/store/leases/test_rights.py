@@ -16,7 +16,7 @@ CALLS = {
     "renew": "SELECT failproof.renew_leases(ARRAY[%s::uuid], '{0}', '{1}', 600)",
     "release": "SELECT failproof.release_lease(%s, 0, 1)",
     "the end of a lease": "SELECT failproof.lease_end(600), %s",
-    "the table": "SELECT epoch FROM failproof.leases WHERE run_id = %s",
+    "the table": "UPDATE failproof.leases SET epoch = epoch + 1 WHERE run_id = %s",
 }
 NOT_EVEN_THE_WRITER = ("the end of a lease", "the table")
 
