@@ -121,6 +121,7 @@ def test_roles_decide_who_labels_and_who_decides_between_labels(
     with logged_in(labelled, "Zoë") as zoe:
         page = zoe.get("/queues/1/audit").text
         assert "Your decision" in page and "ann" in page and "bob" in page
+        assert page.count("must_do.1</bdi>: happened") == 2, "what each of them said of each item"
         assert label_all(zoe, "fail") == 3
     decisions = [review for review in reviewed(store) if review.adjudicates]
     assert len(decisions) == 3 and {review.reviewer for review in decisions} == {"Zoë"}
