@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from http import HTTPStatus
 from typing import Any, LiteralString, NamedTuple, get_args
@@ -31,6 +31,7 @@ from failproof_es.engine.queues.claiming import (
     claim_next,
     require_open_for,
     submit,
+    was_claimed,
 )
 from failproof_es.engine.queues.creating import require_queue
 from failproof_es.engine.queues.reading import QueueReader
@@ -106,7 +107,7 @@ class Labelling:
     def list_queues(self, request: Request) -> Response:
         """The queues of the newest runs, and how far they are."""
         with self._reading.database.snapshot(_name(request)) as connection:
-            rows = list(_read_queues(connection))
+            rows = list(_read_queues(connection, self._reader))
         page = render("queues.html", rows=rows, most=MOST_RUNS, person=person_of(request))
         return HTMLResponse(page)
 
@@ -126,7 +127,10 @@ class Labelling:
             opinion = _opinion_in(form, self._checklist(opened, claim))
         except ValueError as error:
             return self._page(request, opened, claim, problem=str(error), form=form)
-        if submit(self._store, claim, opinion).outcome == "conflict":
+        outcome = submit(self._store, claim, opinion).outcome
+        if outcome == "late":
+            raise _outdated()
+        if outcome == "conflict":
             raise Refused(
                 HTTPStatus.CONFLICT,
                 "newer-verdict",
@@ -169,18 +173,22 @@ class Labelling:
             raise _outdated()
         with self._store.lend() as connection:
             items = self._reader(opened.created).items(connection)
-        place = opened.created.evaluations.index(evaluation)
-        item, count = items[place], int(own_reviews[:9])
-        task = item.task_of(opened.person)
-        if task not in opened.tasks:
-            # A label that comes after others have given theirs is recorded, too.
-            if not allows(opened.created.reviewers, opened.person) or "label" not in opened.tasks:
+            place = opened.created.evaluations.index(evaluation)
+            item, count = items[place], int(own_reviews[:9])
+            task = next((task for task in opened.tasks if task == form.value("task")), None)
+            known = item.reviews_by.get(opened.person, 0)
+            if task is None or count > known:
                 raise _outdated()
-            task = "label"
-        return Claim(
-            opened.created, opened.person, evaluation, task, count, place + 1,
-            tuple(item.labels.values()) if task == "adjudicate" else (),
-        )  # fmt: skip
+            claim = Claim(
+                opened.created, opened.person, evaluation, task, count, place + 1,
+                tuple(item.labels.values()) if task == "adjudicate" else (),
+            )  # fmt: skip
+            # A label that comes after others have given theirs is recorded, if it was asked for.
+            is_asked = item.task_of(opened.person) == task or count < known
+            is_late = task == "label" and allows(opened.created.reviewers, opened.person)
+            if not is_asked and not (is_late and was_claimed(connection, claim)):
+                raise _outdated()
+        return claim
 
     def _page(
         self,
@@ -268,7 +276,9 @@ def _name(request: Request) -> str:
     return person.name
 
 
-def _read_queues(connection: Connection) -> Any:
+def _read_queues(
+    connection: Connection, reader_of: Callable[[QueueCreated], QueueReader]
+) -> Iterator[QueueRow]:
     runs = dict(connection.execute(_RUNS, (MOST_RUNS,)).fetchall())
     streams = read_streams(connection, [operations_id(run_id) for run_id in runs])
     for run_id, number in runs.items():
@@ -276,7 +286,7 @@ def _read_queues(connection: Connection) -> Any:
         closed = {event.queue for event in events if isinstance(event, QueueClosed)}
         for event in events:
             if isinstance(event, QueueCreated):
-                statuses = count_statuses(QueueReader(event).items(connection))
+                statuses = count_statuses(reader_of(event).items(connection))
                 yield QueueRow(number, event, event.queue not in closed, statuses)
 
 

@@ -38,11 +38,15 @@ class QueueItem:
     def of(cls, queue: QueueCreated, evaluation_id: UUID, reviews: Sequence[Reviewed]) -> QueueItem:
         """The item of an evaluation with these reviews, first to last.
 
-        A review counts if its reviewer may label, or adjudicate, in the queue. In a blind queue it
-        also has to be blind.
+        Of each reviewer the last review counts that was given in this queue or in none, if the
+        reviewer may label, or adjudicate, in the queue. In a blind queue it also has to be blind.
         """
-        latest = {review.reviewer: review for review in reviews}
-        counted = [review for review in latest.values() if review.blind or not queue.blind]
+        latest = {
+            review.reviewer: review
+            for review in reviews
+            if review.queue in (None, queue.queue) and (review.blind or not queue.blind)
+        }
+        counted = list(latest.values())
         decisions = [
             review for review in counted
             if review.adjudicates and allows(queue.adjudicators, review.reviewer)

@@ -276,6 +276,10 @@ def import_(
         recorded = read_run(connection, run)
         filled_sheet = read_sheet(file, content, problems)
         export = export_of(connection, recorded.run_id, filled_sheet)
+        if export is not None and export.queue is not None:
+            run_number = recorded.started.run_number
+            queue = require_queue(connection, recorded.run_id, run_number, export.queue).created
+            require_open_for(connection, queue, reviewer)
         checklists = {
             evaluation.evaluation_id: [
                 item.key for item in checklist(evaluation.recorded.case.expectation)

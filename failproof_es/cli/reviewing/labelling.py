@@ -90,6 +90,8 @@ def _ask_about(
 def _record(store: Store, claim: Claim, opinion: ReviewInput) -> None:
     """Record the verdict. Raises `InvalidInput` if the reviewer gave another one meanwhile."""
     submission = submit(store, claim, opinion)
+    if submission.outcome == "late":
+        say(f"{submission.review.reviewer} has decided meanwhile: this decision is not on record")
     if submission.outcome == "conflict":
         raise InvalidInput.because(
             "newer-verdict",

@@ -45,6 +45,8 @@ machine."""
 KEEP_ALIVE_S = 15.0
 MOST_VIEWERS = 64
 """Most viewers. Others are told to come again later; the numbers of their page stand still."""
+CHECK_S = 2.0
+"""Seconds after which it is looked up again whether a person may see the run."""
 RETRY_S = 10
 """Seconds after which the page's script tries again."""
 READ_AT_ONCE = 1
@@ -201,9 +203,10 @@ def add_live(app: FastAPI, reading: SnapshotOpener) -> LiveRuns:
                 run = str(await run_in_threadpool(_visible_run, reading, person, run))
             await runs.latest(run)
             begin = _position(request.headers.get("last-event-id", ""), after)
-            return EndedResponse(
-                runs.events(run, begin), ended=runs.seats.release, media_type=_TYPE
-            )
+            events = runs.events(run, begin)
+            if person is not None:
+                events = _while_visible(events, reading, person, run)
+            return EndedResponse(events, ended=runs.seats.release, media_type=_TYPE)
         except BaseException as error:
             runs.seats.release()
             if not isinstance(error, Exception):
@@ -218,6 +221,22 @@ def _visible_run(reading: SnapshotOpener, person: str, run: str) -> UUID:
     """The id of a run of the person's projects. Raises `InvalidInput` if it is none."""
     with reading.database.snapshot(person) as connection:
         return resolve_run(connection, run)
+
+
+async def _while_visible(
+    events: AsyncIterator[str], reading: SnapshotOpener, person: str, run: str
+) -> AsyncIterator[str]:
+    """The events until the person may not see the run any more, as looked up every `CHECK_S`."""
+    checked_at = clock.monotonic_s()
+    async for event in events:
+        if clock.monotonic_s() - checked_at >= CHECK_S:
+            try:
+                await run_in_threadpool(_visible_run, reading, person, run)
+            except Exception as error:
+                log_if_ours(error, f"/runs/{run}/live")
+                return
+            checked_at = clock.monotonic_s()
+        yield event
 
 
 def _position(last: str, after: int) -> int:

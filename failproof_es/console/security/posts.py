@@ -16,7 +16,7 @@ from starlette.responses import Response
 from failproof_es.console.errors import error_page, error_response
 from failproof_es.console.person import Form
 
-LONGEST_FORM = 65_536
+LONGEST_FORM = 262_144
 """Most bytes of a form as it is sent."""
 MOST_FIELDS = 500
 FORM_S = 10.0

@@ -56,9 +56,10 @@ class Claim:
 class Submission(NamedTuple):
     """What became of a verdict on a claimed evaluation."""
 
-    outcome: Literal["recorded", "repeated", "conflict"]
+    outcome: Literal["recorded", "repeated", "conflict", "late"]
     """`repeated`: the same verdict was on record. `conflict`: another one of this person was, and
-    this one was not recorded."""
+    this one was not recorded. `late`: a decision that was not recorded, because the labels did not
+    wait for one of this person any more."""
     review: Reviewed
     """The review on record."""
 
@@ -150,25 +151,31 @@ def release(store: Store, queue: QueueCreated, person: str, evaluation_id: UUID)
 def submit(store: Store, claim: Claim, opinion: ReviewInput) -> Submission:
     """Record the person's verdict on the claimed evaluation, once.
 
-    A verdict that is submitted twice, by a second window or after a crash, is recorded once. It
-    adjudicates if the evaluation is still disputed and the person may; else it is a label. Raises
-    as `failproof_es.store.writing.appending.append` does, such as `ReadOnlyLog`.
+    A person gives one verdict on an evaluation of a queue: one that is submitted twice, by a second
+    window or after a crash, is recorded once. A label that comes late is recorded. Raises as
+    `failproof_es.store.writing.appending.append` does, such as `ReadOnlyLog`.
     """
     queue = claim.queue
     standing: list[Reviewed] = []
+    late: list[Reviewed] = []
 
     def draft(connection: Connection) -> list[Draft]:
         standing.clear()
         reviews = read_reviews(connection, [claim.evaluation_id]).get(claim.evaluation_id, [])
         own = [review for review in reviews if review.reviewer == claim.person]
-        if len(own) > claim.own_reviews:
-            standing.append(own[-1])
+        here = [review for review in own if review.queue == queue.queue]
+        if here or len(own) > claim.own_reviews:
+            standing.append((here or own)[-1])
             return []
         item = QueueItem.of(queue, claim.evaluation_id, reviews)
+        late.clear()
+        if claim.task == "adjudicate" and item.task_of(claim.person) != "adjudicate":
+            late.append(item.adjudication or reviews[-1])
+            return []
         reviewing = Reviewing(
             queue.about, claim.person, queue.blind, queue=queue.queue,
             seconds=_seconds_since(connection, claim),
-            adjudicates=claim.task == item.task_of(claim.person) == "adjudicate",
+            adjudicates=claim.task == "adjudicate",
         )  # fmt: skip
         return [draft_review(reviewing, claim.evaluation_id, opinion, reviews)]
 
@@ -176,9 +183,16 @@ def submit(store: Store, claim: Claim, opinion: ReviewInput) -> Submission:
     release(store, queue, claim.person, claim.evaluation_id)
     if standing:
         return Submission("repeated" if opinion.says(standing[0]) else "conflict", standing[0])
+    if late:
+        return Submission("late", late[0])
     [review] = recorded
     assert isinstance(review, Reviewed)
     return Submission("recorded", review)
+
+
+def was_claimed(connection: Connection, claim: Claim) -> bool:
+    """Whether the evaluation was kept for the person, be it until some time ago."""
+    return _seconds_since(connection, claim) is not None
 
 
 def _seconds_since(connection: Connection, claim: Claim) -> float | None:

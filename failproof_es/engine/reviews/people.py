@@ -317,11 +317,11 @@ def draft_review(
     """The event that records a review.
 
     `reviews` are all reviews of the evaluation, first to last. Who once saw the engine's verdict on
-    it is never blind again, and who adjudicated it does so again.
+    it is never blind again, and who adjudicated it does so again outside queues.
     """
     own = [review for review in reviews if review.reviewer == reviewing.reviewer]
     saw = any(review.blind is False for review in own)
-    adjudicated = any(review.adjudicates for review in own)
+    adjudicated = reviewing.queue is None and any(review.adjudicates for review in own)
     header = EventHeader(
         review_id(evaluation_id),
         None,

@@ -141,3 +141,39 @@ def test_labels_are_signed_while_the_console_serves(
             "FROM failproof.checkpoint_list"
         ).fetchone()
     assert row is not None and row[0] == row[1]
+
+
+def test_a_late_form_is_a_label_still_and_nobody_gives_two(labelled: str, store: Store) -> None:
+    with (
+        logged_in(labelled, "ann") as ann,
+        logged_in(labelled, "bob") as bob,
+        logged_in(labelled, "Zoë") as zoe,
+    ):
+        late = form_of(ann.get("/queues/1/audit"), verdict="fail")
+        sent = form_of(bob.get("/queues/1/audit"))
+        assert sent["evaluation"] == late["evaluation"]
+        assert bob.post("/queues/1/audit", data=sent).status_code == 303
+        # Without a place of her own Zoë cannot label what Ann holds.
+        stolen = {**form_of(zoe.get("/queues/1/audit")), "evaluation": late["evaluation"]}
+        for name in ("adjudicate", "", "else"):
+            forged = {**stolen, "task": name}
+            assert zoe.post("/queues/1/audit", data=forged).status_code == 409
+        assert ann.post("/queues/1/audit", data=late).status_code == 303
+        for count in ("1", "2", "999999999"):
+            again = {**late, "verdict": "pass", "own_reviews": count}
+            assert ann.post("/queues/1/audit", data=again).status_code == 409
+        # It is finished, and disputed: who was not asked for a label gives none.
+        assert zoe.post("/queues/1/audit", data={**stolen, "task": "label"}).status_code == 409
+    labels = [one for one in reviewed(store) if str(one.evaluation_id) == late["evaluation"]]
+    assert [(one.reviewer, one.verdict, one.adjudicates) for one in labels] == [
+        ("bob", "pass", False), ("ann", "fail", False),
+    ]  # fmt: skip
+
+
+def test_long_notes_of_any_script_are_taken(labelled: str, store: Store) -> None:
+    with logged_in(labelled, "ann") as ann:
+        form = form_of(ann.get("/queues/1/audit"), notes="\U0001f600" * 20_000)
+        assert ann.post("/queues/1/audit", data=form).status_code == 303
+        form = form_of(ann.get("/queues/1/audit"), notes="é" * 20_001)
+        assert ann.post("/queues/1/audit", data=form).status_code == 422
+    assert [len(one.notes) for one in reviewed(store)] == [20_000]

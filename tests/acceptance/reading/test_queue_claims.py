@@ -24,6 +24,10 @@ from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration, write_suite
 
+QUEUE_FIELDS = (
+    "position", "chosen_by", "seed", "strata", "evaluations", "labels_each", "reviewers",
+    "adjudicators", "blind", "policy",
+)  # fmt: skip
 PASS, FAIL = ReviewInput("pass"), ReviewInput("fail")
 
 
@@ -106,17 +110,36 @@ def test_nobody_decides_who_may_not_or_on_what_is_decided(
     submit(store, own, PASS)
     submit(store, taken(claim_next(store, reader, "bob")), FAIL)
     usurped = replace(own, task="adjudicate", own_reviews=1)
-    assert submit(store, usurped, PASS).review.adjudicates is False, "she labelled it"
+    assert submit(store, usurped, PASS).outcome == "repeated", "she labelled it"
+    assert submit(store, usurped, FAIL).outcome == "conflict"
     first, second = (taken(claim_next(store, reader, "cat", seconds=0.01)) for _ in range(2))
     assert first.task == second.task == "adjudicate"
     assert {review.reviewer for review in first.others} == {"ann", "bob"}
     time.sleep(0.02)
     late = taken(claim_next(store, reader, "dan"))
     assert submit(store, late, FAIL).review.adjudicates is True
-    assert submit(store, first, PASS).review.adjudicates is False, "it was decided meanwhile"
+    assert submit(store, first, PASS).outcome == "late", "it was decided meanwhile"
+    assert [review.reviewer for review in reviews_of(store, own.evaluation_id)] == [
+        "ann", "bob", "dan",
+    ]  # fmt: skip
     with store.lend() as connection:
         [item] = reader.items(connection)
     assert item.status == "fail" and claim_next(store, reader, "eve") is None
+
+
+def test_who_decided_in_one_queue_labels_in_another(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    first = queue_of(store, tmp_path, mock_url, 1, labels_each=2)
+    for person, opinion in (("ann", PASS), ("bob", FAIL), ("cat", PASS)):
+        submit(store, taken(claim_next(store, QueueReader(first), person)), opinion)
+    fields = first.model_dump(include=set(QUEUE_FIELDS)) | {"labels_each": 1}
+    second = create_queue(store, first.about, fields, name="second")
+    claim = taken(claim_next(store, QueueReader(second), "cat"))
+    assert claim.task == "label" and submit(store, claim, FAIL).review.adjudicates is False
+    with store.lend() as connection:
+        [before], [after] = (QueueReader(own).items(connection) for own in (first, second))
+    assert (before.status, after.status) == ("pass", "fail"), "each queue has its own verdicts"
 
 
 @pytest.mark.slow
