@@ -39,14 +39,13 @@ from failproof_es.engine.queues.rights import tasks_of
 from failproof_es.engine.reviews.people import ReviewInput
 from failproof_es.events import (
     EvaluationEvent,
-    ItemVerdict,
     QueueClosed,
     QueueCreated,
     ReviewedItem,
     ReviewVerdict,
     Severity,
 )
-from failproof_es.events.side_streams import FORBIDDEN
+from failproof_es.events.side_streams import item_verdicts
 from failproof_es.reading.exchanges import read_history
 from failproof_es.store.reading.reader import Connection, read_streams, resolve_run
 from failproof_es.store.store import Store
@@ -60,8 +59,6 @@ _LONGEST_NOTES = 20_000
 _ALL = 2**63 - 1
 _VERDICTS: tuple[ReviewVerdict, ...] = get_args(ReviewVerdict)
 _SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-_ANSWERS: tuple[ItemVerdict, ...] = ("met", "not_met")
-_FORBIDDEN_ANSWERS: tuple[ItemVerdict, ...] = ("happened", "did_not_happen")
 _RUNS: LiteralString = """
 SELECT run_id, run_number FROM failproof.run_list ORDER BY run_number DESC LIMIT %s
 """
@@ -161,12 +158,16 @@ class Labelling:
     def _reader(self, queue: QueueCreated) -> QueueReader:
         """The reader of a queue, which remembers what it read."""
         key = (queue.about, queue.queue)
-        while len(self._readers) > MOST_READERS:
+        while key not in self._readers and len(self._readers) >= MOST_READERS:
             self._readers.pop(next(iter(self._readers)), None)
         return self._readers.setdefault(key, QueueReader(queue))
 
     def _claim_in(self, opened: OpenQueue, form: Form) -> Claim:
-        """The claim that the form was made with. The task is looked up again, not believed."""
+        """The claim that the form was made with.
+
+        Raises `Refused` if its task is neither the person's now nor a label that they were asked
+        for before.
+        """
         evaluation = _evaluation_in(opened.created, form.value("evaluation"))
         own_reviews = form.value("own_reviews")
         if evaluation is None or not (own_reviews.isascii() and own_reviews.isdigit()):
@@ -218,7 +219,7 @@ class Labelling:
             skip=None if claim is None else opened.url(claim.evaluation_id),
             problem=problem,
             form=form or Form(),
-            forbidden=FORBIDDEN,
+            verdicts_of=item_verdicts,
             page=context,
             person=person_of(request),
         )
@@ -303,9 +304,7 @@ def _opinion_in(form: Form, items: tuple[Item, ...]) -> ReviewInput:
     reviewed = []
     for item in items:
         if answer := form.value(f"item {item.key}"):
-            forbidden = item.key.partition(".")[0] == FORBIDDEN
-            answers = _FORBIDDEN_ANSWERS if forbidden else _ANSWERS
-            verdicts = [word for word in answers if word == answer]
+            verdicts = [word for word in item_verdicts(item.key) if word == answer]
             if not verdicts:
                 raise ValueError(f"Choose one of the answers to {item.name}.")
             reviewed.append(ReviewedItem(item=item.key, verdict=verdicts[0]))

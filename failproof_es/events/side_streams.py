@@ -180,7 +180,12 @@ class WorkerLeft(OperationEvent):
 
 FORBIDDEN = "must_not_do"
 """The kind of items on which a person's verdict is whether they happened."""
-_OF_FORBIDDEN: frozenset[ItemVerdict] = frozenset({"happened", "did_not_happen"})
+
+
+def item_verdicts(item: str) -> tuple[ItemVerdict, ItemVerdict]:
+    """The words that a review records if the item with this key happened, and if it did not."""
+    is_forbidden = item.partition(".")[0] == FORBIDDEN
+    return ("happened", "did_not_happen") if is_forbidden else ("met", "not_met")
 
 
 class ReviewedItem(Record):
@@ -196,8 +201,7 @@ class ReviewedItem(Record):
     @model_validator(mode="after")
     def _check_verdict(self) -> Self:
         """The two words for one kind of item are invalid for the other kind."""
-        forbidden = self.item.partition(".")[0] == FORBIDDEN
-        if forbidden != (self.verdict in _OF_FORBIDDEN):
+        if self.verdict not in item_verdicts(self.item):
             raise ValueError(f"{self.verdict} is no verdict on {self.item}")
         return self
 

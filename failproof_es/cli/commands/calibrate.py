@@ -22,7 +22,7 @@ from failproof_es.engine.calibration.calibrations import newest_sample
 from failproof_es.engine.calibration.judged_run import JudgedRun, read_judged_run
 from failproof_es.engine.calibration.label_sample import draw as draw_sample
 from failproof_es.engine.calibration.label_sample import read_labels
-from failproof_es.engine.queues.creating import create_queue, how_to_label
+from failproof_es.engine.queues.creating import MOST_EVALUATIONS, create_queue, how_to_label
 from failproof_es.events import RunStarted
 from failproof_es.events.base import ENDED
 from failproof_es.gate_words import gate_line
@@ -33,7 +33,6 @@ from failproof_es.store.reading.reader import Connection, find, max_position
 from failproof_es.support.extras import require
 from failproof_es.support.plurals import plural
 
-_MOST_LABELS = 10_000
 _MOST_EVALUATIONS = 1_000_000_000
 
 
@@ -50,7 +49,7 @@ def calibrate() -> None:
 @calibrate.command(cls=CliCommand)
 @click.argument("run", metavar="RUN|CONFIG")
 @click.option(
-    "--labels", required=True, type=click.IntRange(2, _MOST_LABELS), metavar="N",
+    "--labels", required=True, type=click.IntRange(2, MOST_EVALUATIONS), metavar="N",
     help="Number of evaluations to draw; all, if the judges scored fewer.",
 )  # fmt: skip
 @seed_option

@@ -6,16 +6,13 @@ from typing import Literal, TypeVar
 
 from failproof_es.core.reviewers import reviewer_name
 from failproof_es.events import ItemVerdict, ReviewVerdict, Severity
-from failproof_es.events.side_streams import FORBIDDEN
+from failproof_es.events.side_streams import item_verdicts
 
 W = TypeVar("W", bound=str)
 
 VERDICTS: tuple[ReviewVerdict, ...] = ("pass", "fail", "unclear")
 OUTCOMES = ("happened", "did not happen")
 """A reviewer's answer to an item of any kind."""
-_RECORDED: tuple[ItemVerdict, ItemVerdict] = ("met", "not_met")
-"""The words that a review records for the outcomes of an item that is not forbidden."""
-_RECORDED_OF_FORBIDDEN: tuple[ItemVerdict, ItemVerdict] = ("happened", "did_not_happen")
 SEVERITIES: tuple[Severity, ...] = ("S0", "S1", "S2", "S3")
 
 SKIP: Literal["skip"] = "skip"
@@ -31,8 +28,7 @@ def item_verdict(item: str, text: str) -> ItemVerdict:
     Raises `InvalidAnswer` if the text is neither one of `OUTCOMES`, or its beginning, nor the
     recorded word itself.
     """
-    forbidden = item.partition(".")[0] == FORBIDDEN
-    recorded = _RECORDED_OF_FORBIDDEN if forbidden else _RECORDED
+    recorded = item_verdicts(item)
     answer = "_".join(text.replace("_", " ").lower().split())
     if answer in recorded:
         return recorded[recorded.index(answer)]
@@ -71,10 +67,9 @@ def name(text: str) -> str:
 
     Raises `InvalidAnswer` unless it has 1 to 200 visible characters on one line.
     """
+    text = valid(text)
     try:
-        return reviewer_name(valid(text))
-    except InvalidAnswer:
-        raise
+        return reviewer_name(text)
     except ValueError as error:
         raise InvalidAnswer(str(error)) from None
 

@@ -42,7 +42,6 @@ def label_queue(
     """
     reader, keys = QueueReader(queue.created), keys_of(run, queue.created.evaluations)
     claimed: dict[UUID, None] = {}
-    claim: Claim | None = None
     done = 0
     try:
         with ExitStack() as stack:
@@ -56,8 +55,7 @@ def label_queue(
                 if opinion := _ask_about(store, run, claim, keys[claim.evaluation_id]):
                     if not done:
                         stack.enter_context(keeping_up())
-                    _record(store, claim, opinion)
-                    done += 1
+                    done += _record(store, claim, opinion)
     except ReviewQuit:
         pass
     except click.Abort:
@@ -87,8 +85,11 @@ def _ask_about(
     return ask(checklist(evaluation.recorded.case.expectation))
 
 
-def _record(store: Store, claim: Claim, opinion: ReviewInput) -> None:
-    """Record the verdict. Raises `InvalidInput` if the reviewer gave another one meanwhile."""
+def _record(store: Store, claim: Claim, opinion: ReviewInput) -> bool:
+    """Record the verdict; whether it is on record now.
+
+    Raises `InvalidInput` if the reviewer gave another one meanwhile.
+    """
     submission = submit(store, claim, opinion)
     if submission.outcome == "late":
         say(f"{submission.review.reviewer} has decided meanwhile: this decision is not on record")
@@ -99,3 +100,4 @@ def _record(store: Store, claim: Claim, opinion: ReviewInput) -> None:
             "verdict given here is not on record",
             remedy="`failproof-es review RUN --again` records another verdict",
         )
+    return submission.outcome != "late"

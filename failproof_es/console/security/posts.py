@@ -17,7 +17,7 @@ from failproof_es.console.errors import error_page, error_response
 from failproof_es.console.person import Form
 
 LONGEST_FORM = 262_144
-"""Most bytes of a form as it is sent."""
+"""Most bytes of a form as it is sent: the longest notes of a label, twelve bytes a character."""
 MOST_FIELDS = 500
 FORM_S = 10.0
 """Seconds in which a form has to arrive."""

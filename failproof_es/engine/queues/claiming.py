@@ -14,7 +14,7 @@ from uuid import UUID
 
 from failproof_es.core.case import review_id
 from failproof_es.core.queues import QueueItem, Task, allows
-from failproof_es.engine.operations import operations_of
+from failproof_es.engine.queues.creating import find_queue, require_not_closed
 from failproof_es.engine.queues.reading import QueueReader
 from failproof_es.engine.queues.rights import EVERY_TASK
 from failproof_es.engine.reviews.people import (
@@ -24,7 +24,7 @@ from failproof_es.engine.reviews.people import (
     read_reviews,
 )
 from failproof_es.engine.reviews.sheets import saw_engine
-from failproof_es.events import QueueClosed, QueueCreated, Reviewed
+from failproof_es.events import QueueCreated, Reviewed
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
@@ -99,13 +99,9 @@ def require_open_for(connection: Connection, queue: QueueCreated, person: str) -
             f"{queue.queue} is not for {person}",
             remedy=f"it is for {', '.join(dict.fromkeys(queue.reviewers + queue.adjudicators))}",
         )
-    for closed in operations_of(connection, queue.about, QueueClosed):
-        if closed.queue == queue.queue:
-            raise InvalidInput.because(
-                "queue-closed",
-                f"the queue {queue.queue} is closed",
-                remedy="`review queue create` makes another one",
-            )
+    own = find_queue(connection, queue.about, queue.queue)
+    if own is not None:
+        require_not_closed(own)
     if queue.blind and saw_engine(connection, queue.about, person):
         raise InvalidInput.because(
             "not-blind",
@@ -156,21 +152,21 @@ def submit(store: Store, claim: Claim, opinion: ReviewInput) -> Submission:
     `failproof_es.store.writing.appending.append` does, such as `ReadOnlyLog`.
     """
     queue = claim.queue
-    standing: list[Reviewed] = []
-    late: list[Reviewed] = []
+    unrecorded: list[Submission] = []
 
     def draft(connection: Connection) -> list[Draft]:
-        standing.clear()
+        unrecorded.clear()
         reviews = read_reviews(connection, [claim.evaluation_id]).get(claim.evaluation_id, [])
         own = [review for review in reviews if review.reviewer == claim.person]
         here = [review for review in own if review.queue == queue.queue]
         if here or len(own) > claim.own_reviews:
-            standing.append((here or own)[-1])
+            standing = (here or own)[-1]
+            says_same = opinion.says(standing)
+            unrecorded.append(Submission("repeated" if says_same else "conflict", standing))
             return []
         item = QueueItem.of(queue, claim.evaluation_id, reviews)
-        late.clear()
         if claim.task == "adjudicate" and item.task_of(claim.person) != "adjudicate":
-            late.append(item.adjudication or reviews[-1])
+            unrecorded.append(Submission("late", item.adjudication or reviews[-1]))
             return []
         reviewing = Reviewing(
             queue.about, claim.person, queue.blind, queue=queue.queue,
@@ -181,10 +177,8 @@ def submit(store: Store, claim: Claim, opinion: ReviewInput) -> Submission:
 
     recorded = append(store, draft)
     release(store, queue, claim.person, claim.evaluation_id)
-    if standing:
-        return Submission("repeated" if opinion.says(standing[0]) else "conflict", standing[0])
-    if late:
-        return Submission("late", late[0])
+    if unrecorded:
+        return unrecorded[0]
     [review] = recorded
     assert isinstance(review, Reviewed)
     return Submission("recorded", review)

@@ -63,6 +63,16 @@ def require_queue(connection: Connection, run_id: UUID, run_number: int, name: s
     )
 
 
+def require_not_closed(queue: Queue) -> None:
+    """Raise `InvalidInput` if the queue is closed."""
+    if queue.closed is not None:
+        raise InvalidInput.because(
+            "queue-closed",
+            f"the queue {queue.created.queue} is closed",
+            remedy="`review queue create` makes another one",
+        )
+
+
 def how_to_label(run_number: int, queue: str) -> str:
     """The command that labels the queue at the terminal, as text."""
     return f"`failproof-es review {run_number} --queue {queue}`"
@@ -135,11 +145,7 @@ def close_queue(
     or is disputed.
     """
     created = queue.created
-    if queue.closed is not None:
-        raise InvalidInput.because(
-            "queue-closed", f"the queue {created.queue} is closed",
-            remedy="`review queue create` makes another one",
-        )  # fmt: skip
+    require_not_closed(queue)
     position = max_position(connection)
     items = QueueReader(created).items(connection, up_to=position)
     statuses = count_statuses(items)
