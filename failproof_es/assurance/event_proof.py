@@ -81,17 +81,27 @@ def prove_leaf(connection: Connection, position: int, leaf: bytes) -> EventProof
     )
 
 
-def _proof(connection: Connection, position: int, leaf: bytes) -> EventProof:
+def leaf_index(connection: Connection, position: int, leaf: bytes) -> int | None:
+    """The index of the leaf of the event at a position; `None` if the tree does not hold it yet.
+
+    Raises `LedgerBroken` if the tree holds another hash there, or none.
+    """
     tile = ledger.tile_of(connection, position)
     places: Sequence[int] = () if tile is None else tile.positions or ()
     if tile is None or position > places[-1]:
-        return _not_yet(leaf, None, "The event is not in the tree yet")
+        return None
     at = bisect_left(places, position)
     if places[at] != position:
         raise LedgerBroken("the event is in the log and not in the tree")
-    index = tile.tile * TILE_WIDTH + at
     if tile.hashes[at * HASH_BYTES : (at + 1) * HASH_BYTES] != leaf:
         raise LedgerBroken("the tree holds another hash: the event is not what was recorded")
+    return tile.tile * TILE_WIDTH + at
+
+
+def _proof(connection: Connection, position: int, leaf: bytes) -> EventProof:
+    index = leaf_index(connection, position, leaf)
+    if index is None:
+        return _not_yet(leaf, None, "The event is not in the tree yet")
     newest = _newest_checkpoint(connection)
     if newest is None:
         return _not_yet(leaf, index, "The event is in the tree, and nobody signed that yet")

@@ -161,8 +161,7 @@ def find_run(
 ) -> RunRows:
     """Find the rows of a run's evidence. Arguments and errors are those of `evidence_lines`."""
     require_attached(connection, run_id)
-    stored = _notes(connection, key)
-    signed, size = _checkpoint(stored, size)
+    signed, size = checkpoint_as_of(connection, size, key)
     with readable_tree(size):
         last = _TreeAsOf(connection, size).last
         own = _OwnRows(run_id, last)
@@ -181,7 +180,7 @@ def find_run(
                 parts[-1].append(row.position)
     require_attached(connection, run_id)  # else its evaluations may have left before they were read
     positions = array("q", takewhile(lambda position: position <= last, merge(*parts)))
-    return RunRows(connection, _with_cosignatures(stored, signed), size, positions)
+    return RunRows(connection, signed, size, positions)
 
 
 @contextmanager
@@ -207,6 +206,18 @@ def readable_tree(size: int) -> Iterator[None]:
 
 
 # -- checkpoints ---------------------------------------------------------------------------------
+
+
+def checkpoint_as_of(
+    connection: Connection, size: int | None, key: PublicKey | None
+) -> tuple[Note, int]:
+    """The newest checkpoint, or the one of `size`, with every cosignature on record; and its size.
+
+    Arguments and errors are those of `evidence_lines`.
+    """
+    stored = _notes(connection, key)
+    signed, size = _checkpoint(stored, size)
+    return _with_cosignatures(stored, signed), size
 
 
 def _notes(connection: Connection, key: PublicKey | None) -> list[tuple[Note, int]]:

@@ -8,15 +8,13 @@ event is proven to be in the tree that the checkpoint signs. So any change to th
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from types import NoneType
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 from failproof_es.ledger import attempts, checkpoint, note
@@ -28,44 +26,32 @@ from failproof_es.ledger.contents import (
     contents_of,
     read_contents,
 )
-from failproof_es.ledger.leaf import leaf_hash
+from failproof_es.ledger.errors import NotSigned
+from failproof_es.ledger.event_line import (
+    ProvenEvent,
+    canonical,
+    decode_base64,
+    encode_base64,
+    event_document,
+    parse_event,
+    parse_line,
+    require_bounds,
+)
 from failproof_es.ledger.merkle import InvalidProof, root_from_multiproof
-from failproof_es.ledger.note import COSIGNATURE, Note, NoteError, PublicKey
+from failproof_es.ledger.note import Note, NoteError, PublicKey
 from failproof_es.ledger.run_reader import RunReader
-
-AnyProven = TypeVar("AnyProven", bound=BundledEvent)
+from failproof_es.ledger.tlog_policy import Policy
 
 _VERSION = 1
 """Version of the format."""
 
 MOST_BYTES = 1 << 30
 """Maximum size of a bundle that is read: it is held in memory as a whole."""
-_EVENT_KEYS = {"index", "state", "stream", "topic", "version"}
 _MOST_LEVELS = 10
 """Maximum nesting of lists and objects in the manifest or the summary."""
 _SECTIONS = ("header", "manifest", "summary", "checkpoint", "proof")
 _HASH_BYTES = 32
 _NOT_IN_TREE = "proof: these events are not in the tree that the checkpoint signs"
-
-
-@dataclass(frozen=True, slots=True)
-class ProvenEvent:
-    """One event and its index in the tree; `state` is exactly the stored bytes."""
-
-    index: int
-    stream_id: UUID
-    version: int
-    topic: str
-    state: bytes
-
-    @property
-    def stream(self) -> bytes:
-        """The stream id as 16 bytes."""
-        return self.stream_id.bytes
-
-    def leaf_hash(self) -> bytes:
-        """The hash of this event's leaf in the tree."""
-        return leaf_hash(self.stream_id.bytes, self.version, self.topic.encode(), self.state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +102,7 @@ class EventReader:
         self.count += 1
         if self._unbounded is None:
             try:
-                self._read.add(_require_bounds(event))
+                self._read.add(require_bounds(event))
             except EvidenceError as error:
                 self._unbounded = error
 
@@ -145,13 +131,13 @@ def lines(
         {"manifest": _manifest(contents, of_tree, count)},
         {"summary": _summary(contents, of_tree)},
         {"checkpoint": str(signed)},
-        {"proof": [_encode_base64(node) for node in proof]},
+        {"proof": [encode_base64(node) for node in proof]},
     )
-    for document in chain(documents, map(_event_document, events)):
-        line = _canonical(document)
+    for document in chain(documents, map(event_document, events)):
+        line = canonical(document)
         digest.update(line)
         yield line
-    yield _canonical({"sha256": digest.hexdigest()})
+    yield canonical({"sha256": digest.hexdigest()})
 
 
 def read(data: bytes) -> Bundle:
@@ -160,11 +146,11 @@ def read(data: bytes) -> Bundle:
     if lines.pop() != b"" or len(lines) < len(_SECTIONS) + 1:
         raise EvidenceError("the file is cut short, or does not end where its last line does")
     last = lines.pop()
-    expected = _canonical({"sha256": hashlib.sha256(data[: -len(last) - 1]).hexdigest()})
+    expected = canonical({"sha256": hashlib.sha256(data[: -len(last) - 1]).hexdigest()})
     if last + b"\n" != expected:
         raise EvidenceError("the file's digest does not match its content: it was changed")
     header, manifest, summary, signed, proof = (
-        _parse_line(line, name) for line, name in zip(lines, _SECTIONS, strict=False)
+        parse_line(line, name) for line, name in zip(lines, _SECTIONS, strict=False)
     )
     if not _has_same_text(header, _header()):
         raise EvidenceError(f"not an evidence bundle of version {_VERSION}")
@@ -184,7 +170,7 @@ def read(data: bytes) -> Bundle:
         parsed,
         tuple(_parse_hash(text) for text in _single_value(proof, "proof", list)),
         tuple(
-            _parse_event(line, n)
+            parse_event(line, n)
             for n, line in enumerate(lines[len(_SECTIONS) :], len(_SECTIONS) + 1)
         ),
     )
@@ -198,17 +184,14 @@ def _is_plain(value: Any, levels: int = _MOST_LEVELS) -> bool:
     return type(value) in (str, int, bool, NoneType)
 
 
-def verify(bundle: Bundle, key: PublicKey, cosigners: Sequence[PublicKey] = ()) -> BundleProof:
+def verify(bundle: Bundle, policy: Policy) -> BundleProof:
     """Verify that the bundle proves its statements. Raises `EvidenceError` with the first reason.
 
-    `key` is the log's. Every one of `cosigners` must also have signed the checkpoint.
+    A log of the policy must have signed the checkpoint, and its quorum must have cosigned it.
     """
     try:
-        of_tree = checkpoint.opened(bundle.note, key)
-        if strangers := [cosigner.name for cosigner in cosigners if cosigner.kind != COSIGNATURE]:
-            raise NoteError(f"the key {strangers[0]!r} is not a cosigner's")
-        cosigned = {cosigner.name: bundle.note.verify(cosigner) for cosigner in cosigners}
-    except NoteError as error:
+        of_tree, cosigned = policy.open(bundle.note)
+    except NotSigned as error:
         raise EvidenceError(f"checkpoint: {error}") from None
     indices = [event.index for event in bundle.events]
     leaves = [event.leaf_hash() for event in bundle.events]
@@ -287,72 +270,15 @@ def _summary(contents: Contents, of_tree: Checkpoint) -> list[str]:
 # -- lines ---------------------------------------------------------------------------------------
 
 
-def _canonical(document: dict[str, Any]) -> bytes:
-    """A line of canonical JSON: sorted keys, no spaces, ASCII."""
-    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n"
-
-
 def _has_same_text(recorded: dict[str, Any], derived: dict[str, Any]) -> bool:
     """Whether two documents have the same text. `==` would not do: to Python, 1 equals True."""
-    return _canonical(recorded) == _canonical(derived)
-
-
-def _parse_line(line: bytes, what: str) -> dict[str, Any]:
-    try:
-        document = json.loads(line)
-        canonical = isinstance(document, dict) and _canonical(document) == line + b"\n"
-    except (ValueError, RecursionError):
-        canonical = False
-    if not canonical:
-        raise EvidenceError(f"{what}: not JSON in its one canonical form")
-    return document  # type: ignore[no-any-return]
+    return canonical(recorded) == canonical(derived)
 
 
 def _single_value(document: dict[str, Any], key: str, kind: type) -> Any:
     if list(document) != [key] or type(document[key]) is not kind:
         raise EvidenceError(f"{key}: its line does not hold it alone")
     return document[key]
-
-
-def _event_document(event: BundledEvent) -> dict[str, Any]:
-    return {
-        "index": event.index,
-        "state": _encode_base64(event.state),
-        "stream": str(event.stream_id),
-        "topic": event.topic,
-        "version": event.version,
-    }
-
-
-def _parse_event(line: bytes, number: int) -> ProvenEvent:
-    document = _parse_line(line, f"line {number}")
-    if set(document) != _EVENT_KEYS:
-        raise EvidenceError(f"line {number}: an event with a key too many or too few")
-    index, version, topic = document["index"], document["version"], document["topic"]
-    if type(index) is not int or type(version) is not int or type(topic) is not str:
-        raise EvidenceError(f"line {number}: an event with a value of the wrong type")
-    try:
-        stream_id = UUID(document["stream"])
-    except (ValueError, AttributeError, TypeError):
-        raise EvidenceError(f"line {number}: the stream is not a UUID") from None
-    if str(stream_id) != document["stream"]:
-        raise EvidenceError(f"line {number}: the stream's id is not in its canonical form")
-    return _require_bounds(
-        ProvenEvent(index, stream_id, version, topic, _decode_base64(document["state"]))
-    )
-
-
-def _require_bounds(event: AnyProven) -> AnyProven:
-    """The event itself. Raises `EvidenceError` if a bundle cannot hold its numbers or topic."""
-    if not (0 <= event.index < 1 << 63 and 0 < event.version < 1 << 63):
-        raise EvidenceError(f"event {event.index}: a number out of bounds")
-    try:
-        event.topic.encode()
-    except UnicodeEncodeError:
-        raise EvidenceError(f"event {event.index}: the topic is not Unicode") from None
-    if len(event.topic) >= 1 << 10:
-        raise EvidenceError(f"event {event.index}: the topic is too long")
-    return event
 
 
 def _run_id(manifest: dict[str, Any]) -> UUID:
@@ -363,22 +289,7 @@ def _run_id(manifest: dict[str, Any]) -> UUID:
 
 
 def _parse_hash(text: Any) -> bytes:
-    decoded = _decode_base64(text)
+    decoded = decode_base64(text)
     if len(decoded) != _HASH_BYTES:
         raise EvidenceError("proof: a hash is not 32 bytes long")
-    return decoded
-
-
-def _encode_base64(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")
-
-
-def _decode_base64(text: Any) -> bytes:
-    """Decode canonical base64. Raises `EvidenceError`."""
-    try:
-        decoded = base64.b64decode(text, validate=True)
-    except (ValueError, TypeError, binascii.Error):
-        raise EvidenceError("base64 is damaged") from None
-    if _encode_base64(decoded) != text:
-        raise EvidenceError("base64 is not in its canonical form")
     return decoded

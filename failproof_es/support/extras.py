@@ -38,6 +38,7 @@ EXTRAS: Mapping[str, Extra] = {
     "console": Extra(modules=(*_REPORT, "argon2", "fastapi", "itsdangerous", "limits", "uvicorn")),
     "data": Extra(modules=("pyarrow",)),
     "otel": Extra(modules=("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")),
+    "cose": Extra(modules=("cbor2",)),
     "notebook": Extra(modules=(*_REPORT, "pandas")),
 }
 """Every extra of the package but `all`. `local` is part of every installation, for the first run;

@@ -39,6 +39,7 @@ from failproof_es.events import (
 )
 from failproof_es.ledger import bundle
 from failproof_es.ledger.note import SigningKey
+from failproof_es.ledger.tlog_policy import Policy
 from failproof_es.store import ledger
 from failproof_es.store.schema.installation import WRITER
 from failproof_es.store.store import Store
@@ -213,7 +214,7 @@ def _large_log(events: int) -> Iterator[Measurement]:
     told = f"{run_events:,} events, {len(data) / 1e6:.0f} MB"
     yield Measurement("evidence-export", taken, note=told)
     began = time.perf_counter()
-    bundle.verify(bundle.read(data), key.public)
+    bundle.verify(bundle.read(data), Policy.of(key.public))
     yield Measurement("evidence-verify", time.perf_counter() - began, note=told)
     yield Measurement("evidence-second", _verify_elsewhere(data, str(key.public)), note=told)
 

@@ -14,11 +14,12 @@ from uuid import UUID
 from failproof_es.core.case import prompt_id
 from failproof_es.core.experiment import question_digest
 from failproof_es.ledger import bundle, merkle
-from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.checkpoint import Checkpoint
+from failproof_es.ledger.event_line import ProvenEvent
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.ledger.note import SigningKey
 from failproof_es.ledger.seal import Sealing
+from failproof_es.ledger.tlog_policy import Policy
 from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes, TargetFigure
 from tests.unit.ledger.bundle.evidence_world import CASES, SET_OUT, asked, write_bundle
 
@@ -112,7 +113,7 @@ def _measure(data: bytes, count: int) -> Iterator[Measurement]:
     yield Measurement("leaves-by-tile", len(tiles) * 256 / by_tile)
     second = runpy.run_path(str(SECOND))["verify"]
     told = f"{data.count(b'topic'):,} events, {len(data) / 1e6:.0f} MB"
-    engine = seconds(lambda: bundle.verify(bundle.read(data), LOG.public))
+    engine = seconds(lambda: bundle.verify(bundle.read(data), Policy.of(LOG.public)))
     yield Measurement("bundle", engine, note=told)
     other = seconds(lambda: second(data, str(LOG.public), []))
     yield Measurement("bundle-second", other, note=told)

@@ -12,9 +12,10 @@ from uuid import UUID
 
 from failproof_es.assurance.run_evidence import evidence_lines
 from failproof_es.ledger import bundle
-from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.contents import EvidenceError
+from failproof_es.ledger.event_line import ProvenEvent
 from failproof_es.ledger.note import PublicKey
+from failproof_es.ledger.tlog_policy import Policy
 from failproof_es.problems import InvalidInput
 from failproof_es.store.ledger import Connection
 from failproof_es.store.reading.archives import ArchivedRow
@@ -106,7 +107,7 @@ def check_archive(
     Raises `EvidenceError` with the first reason against it.
     """
     read = bundle.read(data)
-    verdict = bundle.verify(read, key)
+    verdict = bundle.verify(read, Policy.of(key))
     if verdict.contents.run_id != run_id:
         raise EvidenceError(f"it is the evidence of run {verdict.contents.run_id}")
     proven_events = list(matching_events(read.events, rows))

@@ -34,8 +34,9 @@ from failproof_es.assurance.archiving.archive_file import (
 from failproof_es.core.run import fold_run
 from failproof_es.events import RunArchived
 from failproof_es.ledger import bundle
-from failproof_es.ledger.bundle import Bundle, ProvenEvent
+from failproof_es.ledger.bundle import Bundle
 from failproof_es.ledger.contents import EvidenceError
+from failproof_es.ledger.event_line import ProvenEvent
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
 from failproof_es.store.connecting import connect

@@ -19,6 +19,7 @@ from failproof_es.assurance.checking.findings import (
 from failproof_es.ledger import bundle
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.note import PublicKey
+from failproof_es.ledger.tlog_policy import Policy
 from failproof_es.problems import InvalidInput
 from failproof_es.store.ledger import Connection
 from failproof_es.store.reading.archives import archived_rows
@@ -60,7 +61,7 @@ def check_archives(
                 raise EvidenceError(f"its SHA-256 is {digest}, on record is {run.sha256}")
             read = bundle.read(data)
             if key is not None:
-                bundle.verify(read, key)
+                bundle.verify(read, Policy.of(key))
             if run.taken_out:
                 for _ in matching_events(read.events, archived_rows(connection, run.run_id)):
                     pass
@@ -108,7 +109,7 @@ def _is_other_evidence(
     try:
         read = bundle.read(data)
         if key is not None:
-            bundle.verify(read, key)
+            bundle.verify(read, Policy.of(key))
         if rows is not None:
             for _ in matching_events(read.events, rows):
                 pass

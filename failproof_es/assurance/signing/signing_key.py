@@ -11,7 +11,14 @@ import os
 import stat
 from pathlib import Path
 
-from failproof_es.ledger.note import COSIGNATURE, ED25519, Kind, NoteError, PublicKey, SigningKey
+from failproof_es.ledger.note import (
+    ED25519,
+    LOG_SIGNATURES,
+    Kind,
+    NoteError,
+    PublicKey,
+    SigningKey,
+)
 from failproof_es.problems import InvalidInput
 from failproof_es.support.atomic_file import atomic_create, atomic_write, describe_write_error
 from failproof_es.support.file_lock import lock_beside, locked
@@ -23,7 +30,6 @@ from failproof_es.support.shipped import expand_home
 KEY_FILE = "FAILPROOF_ES_LEDGER_KEY"
 
 _MOST_BYTES = 1 << 16
-_KINDS = {ED25519: "a log's own key", COSIGNATURE: "a cosigner's key"}
 
 
 def folder() -> Path:
@@ -61,7 +67,7 @@ def log_key(origin: str, *, create: bool = False) -> SigningKey:
         # Another process made it meanwhile: that one counts.
         with contextlib.suppress(_KeyFileExists):
             return _create(path, origin, ED25519)
-    key = read_key(path, ED25519)
+    key = read_key(path, LOG_SIGNATURES)
     if key.name != origin:
         raise InvalidInput.because(
             "wrong-signing-key",
@@ -142,8 +148,11 @@ def _create(path: Path, name: str, kind: Kind) -> SigningKey:
     return key
 
 
-def read_key(path: Path, kind: Kind) -> SigningKey:
-    """The key of this kind in a file. Raises `InvalidInput`, also when others can read the file."""
+def read_key(path: Path, kinds: frozenset[Kind]) -> SigningKey:
+    """The key of one of these kinds in a file.
+
+    Raises `InvalidInput`, also when others can read the file.
+    """
     try:
         with open_regular(path) as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
@@ -157,11 +166,11 @@ def read_key(path: Path, kind: Kind) -> SigningKey:
         key = SigningKey.parse(text)
     except (OSError, UnicodeDecodeError, NoteError) as error:
         raise _unusable_key_file(path, error) from None
-    _check_kind(key.public, kind)
+    _check_kind(key.public, kinds)
     return key
 
 
-def read_public_key(text: str, kind: Kind) -> PublicKey:
+def read_public_key(text: str, kinds: frozenset[Kind]) -> PublicKey:
     """The public key in `text`, or in the file that `text` names. Raises `InvalidInput`."""
     try:
         key = _public_key(text)
@@ -172,7 +181,7 @@ def read_public_key(text: str, kind: Kind) -> PublicKey:
             remedy="it looks like name+id+base64; `failproof-es ledger key -o log.pub` writes "
             "this log's",
         ) from None
-    _check_kind(key, kind)
+    _check_kind(key, kinds)
     return key
 
 
@@ -195,8 +204,8 @@ def own_public_key(origin: str) -> PublicKey | None:
     """
     path = key_path(origin)
     if has_key(public_path(path)):
-        return read_public_key(str(public_path(path)), ED25519)
-    return read_key(path, ED25519).public if has_key(path) else None
+        return read_public_key(str(public_path(path)), LOG_SIGNATURES)
+    return read_key(path, LOG_SIGNATURES).public if has_key(path) else None
 
 
 def public_path(path: Path) -> Path:
@@ -204,13 +213,18 @@ def public_path(path: Path) -> Path:
     return path.with_name(path.name + ".pub")
 
 
-def _check_kind(key: PublicKey, kind: Kind) -> None:
-    if key.kind != kind:
+def _check_kind(key: PublicKey, kinds: frozenset[Kind]) -> None:
+    if key.kind not in kinds:
+        is_own, own_wanted = key.kind in LOG_SIGNATURES, kinds == LOG_SIGNATURES
         raise InvalidInput.because(
             "wrong-signing-key",
-            f"{key.name} is {_KINDS[key.kind]}, and {_KINDS[kind]} is wanted here",
+            f"{key.name} is {_owner(is_own)}, and {_owner(own_wanted)} is wanted here",
             remedy="`ledger key` prints the log's own, `ledger cosign` makes a cosigner's",
         )
+
+
+def _owner(is_own: bool) -> str:
+    return "a log's own key" if is_own else "a cosigner's key"
 
 
 def _unusable_key_file(path: Path, error: Exception) -> InvalidInput:

@@ -19,7 +19,8 @@ from failproof_es.core.case import names_of_case, review_id
 from failproof_es.core.request_body import RequestBodies
 from failproof_es.events import OWN_ENDINGS, RUN_ENDINGS, ModelSnapshot, RequestSent
 from failproof_es.gate_words import gate_line
-from failproof_es.ledger.bundle import Bundle, ProvenEvent
+from failproof_es.ledger.bundle import Bundle
+from failproof_es.ledger.event_line import ProvenEvent
 from failproof_es.ledger.run_reader import REVIEW, UNREADABLE
 from failproof_es.ledger.state import read_state
 from failproof_es.problems import InvalidInput

@@ -24,6 +24,7 @@ from failproof_es.ledger.bundle import BundleProof, LogProof
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.note import Note, SigningKey
+from failproof_es.ledger.tlog_policy import Policy
 from failproof_es.store import ledger
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.schema.installation import AUDITOR, WRITER
@@ -121,7 +122,7 @@ class Attacked:
 
         def by_file(connection: psycopg.Connection[Any]) -> BundleProof:
             made = bundle.read(b"".join(evidence_lines(connection, run)))
-            return bundle.verify(made, public)
+            return bundle.verify(made, Policy.of(public))
 
         def by_log(connection: psycopg.Connection[Any]) -> LogProof:
             return prove_run(connection, run, public)

@@ -23,6 +23,7 @@ from failproof_es.ledger import bundle
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.note import COSIGNATURE, Note, SigningKey
+from failproof_es.ledger.tlog_policy import Policy
 from failproof_es.problems import InvalidInput
 from tests.acceptance.attacks.conftest import Attacked, Recorded, first, found
 from tests.acceptance.attacks.ledger.test_tree import seal_again
@@ -108,16 +109,16 @@ def test_evidence_of_a_rebuilt_tree_is_refused_to_who_asks_for_the_cosignature(
         before = bundle.read(b"".join(evidence_lines(connection, PASSED)))
     cosigned = before.note.signed(witness.sign(before.note.text, at=1_800_000_000))
     honest = replace(before, note=cosigned)
-    bundle.verify(honest, log.recorded.key.public, [witness.public])
+    bundle.verify(honest, Policy.of(log.recorded.key.public, [witness.public]))
     forge_responses(log)
     rebuild(log)
     with log.auditor() as connection:
         forged = bundle.read(b"".join(evidence_lines(connection, PASSED)))
-    bundle.verify(forged, log.recorded.key.public)
+    bundle.verify(forged, Policy.of(log.recorded.key.public))
     moved = replace(forged, note=forged.note.signed(*cosigned.signatures[-1:]))
     for each in (forged, moved):
         with pytest.raises(EvidenceError, match="checkpoint"):
-            bundle.verify(each, log.recorded.key.public, [witness.public])
+            bundle.verify(each, Policy.of(log.recorded.key.public, [witness.public]))
 
 
 # -- a failed run is made to disappear -----------------------------------------------------------

@@ -12,6 +12,7 @@ from failproof_es.assurance.run_evidence import evidence_lines
 from failproof_es.ledger import bundle
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.note import SigningKey
+from failproof_es.ledger.tlog_policy import Policy
 from tests.acceptance.attacks.conftest import Attacked, first, found
 from tests.acceptance.attacks.statements import FORGED, FORGED_RESPONSE
 from tests.acceptance.attacks.world import FAILED, OTHER, PASSED
@@ -80,7 +81,7 @@ def test_a_response_forged_in_the_file_is_refused(log: Attacked) -> None:
     lines[at] = lines[at].replace(b'"version":2', b'"version":3')
     lines[-1] = b'{"sha256":"%b"}\n' % hashlib.sha256(b"".join(lines[:-1])).hexdigest().encode()
     with pytest.raises(EvidenceError, match="not in the tree"):
-        bundle.verify(bundle.read(b"".join(lines)), log.recorded.key.public)
+        bundle.verify(bundle.read(b"".join(lines)), Policy.of(log.recorded.key.public))
 
 
 def test_evidence_signed_by_somebody_else_is_refused(log: Attacked) -> None:

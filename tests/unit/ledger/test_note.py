@@ -7,7 +7,13 @@ import pytest
 from failproof_es.ledger import checkpoint, note
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.merkle import EMPTY_ROOT
-from failproof_es.ledger.note import COSIGNATURE, NoteError, PublicKey, SigningKey
+from failproof_es.ledger.note import (
+    COSIGNATURE,
+    ML_DSA_COSIGNATURE,
+    NoteError,
+    PublicKey,
+    SigningKey,
+)
 from tests.every import every
 
 # The example of the signed note's first implementation (golang.org/x/mod/sumdb/note).
@@ -157,3 +163,56 @@ def test_a_key_signs_for_its_own_origin_only() -> None:
 def test_what_is_no_checkpoint_is_refused(text: str) -> None:
     with pytest.raises(NoteError):
         checkpoint.parse(text)
+
+
+def test_a_cosignature_by_ml_dsa_signs_the_structure_of_the_specification() -> None:
+    """Built here by hand from C2SP tlog-cosignature, and verified without the note."""
+    key = SigningKey.generate("w.example/pq", ML_DSA_COSIGNATURE)
+    text = CHECKPOINT.text()
+    signature = key.sign(text, at=1_679_315_147)
+    origin = CHECKPOINT.origin.encode()
+    message = (
+        b"subtree/v1\n\0" + bytes([12]) + b"w.example/pq" + (1_679_315_147).to_bytes(8, "big")
+        + bytes([len(origin)]) + origin + (0).to_bytes(8, "big") + (7).to_bytes(8, "big")
+        + bytes(range(32))
+    )  # fmt: skip
+    assert signature.payload[:8] == (1_679_315_147).to_bytes(8, "big")
+    assert len(signature.payload) == 8 + 2420
+    key.secret.public_key().verify(signature.payload[8:], message)
+    assert note.sign(text, signature).verify(key.public) == 1_679_315_147
+    assert PublicKey.parse(str(key.public)) == key.public
+    assert len(key.public.public) == 1312
+    assert SigningKey.parse(key.dump()).public == key.public
+
+
+def test_a_cosignature_by_ml_dsa_of_another_tree_name_or_time_is_refused() -> None:
+    key = SigningKey.generate("w.example/pq", ML_DSA_COSIGNATURE)
+    signature = key.sign(CHECKPOINT.text(), at=5)
+    for other in (
+        Checkpoint("failproof-es/log", 8, CHECKPOINT.root),
+        Checkpoint("failproof-es/lag", 7, CHECKPOINT.root),
+        Checkpoint("failproof-es/log", 7, bytes(32)),
+    ):
+        with pytest.raises(NoteError, match="does not match"):
+            note.sign(other.text(), signature).verify(key.public)
+    later = note.Signature(
+        signature.name, signature.key_id, b"\0" * 7 + b"\6" + signature.payload[8:]
+    )
+    with pytest.raises(NoteError, match="does not match"):
+        note.sign(CHECKPOINT.text(), later).verify(key.public)
+    named = SigningKey("w.example/other", key.secret, ML_DSA_COSIGNATURE)
+    renamed = note.Signature(named.name, named.public.key_id, signature.payload)
+    with pytest.raises(NoteError, match="does not match"):
+        note.sign(CHECKPOINT.text(), renamed).verify(named.public)
+
+
+@every("text", [TEXT, "log\nseven\nAAAA\n", "log\n7\nAAAA\n", f"log\n{1 << 64}\n{'A' * 43}=\n"])
+def test_ml_dsa_cosigns_checkpoints_alone(text: str) -> None:
+    with pytest.raises(NoteError):
+        SigningKey.generate("w", ML_DSA_COSIGNATURE).sign(text, at=5)
+
+
+def test_a_name_too_long_for_the_structure_is_refused() -> None:
+    key = SigningKey.generate("w" * 256, ML_DSA_COSIGNATURE)
+    with pytest.raises(NoteError, match="1 to 255 bytes"):
+        key.sign(CHECKPOINT.text(), at=5)

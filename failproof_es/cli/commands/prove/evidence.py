@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from uuid import UUID
 
 import click
+import orjson
 
+from failproof_es.assurance.event_receipt import cose_receipt, prove_in_tree
 from failproof_es.assurance.run_evidence import evidence_lines
-from failproof_es.assurance.signing.checkpoint_signer import sign_and_keep_checkpoint
+from failproof_es.assurance.signing.checkpoint_signer import own_key, sign_and_keep_checkpoint
 from failproof_es.assurance.signing.signing_key import own_public_key, read_public_key
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.input_files import read_file
@@ -17,12 +22,20 @@ from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.written_files import write_recorded
 from failproof_es.cli.usage import WrongUsage
 from failproof_es.engine.replays.evidence import replay_bundle
-from failproof_es.ledger import bundle
+from failproof_es.ledger import bundle, tlog_policy, tlog_proof
 from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
-from failproof_es.ledger.note import COSIGNATURE, ED25519
+from failproof_es.ledger.event_line import parse_event
+from failproof_es.ledger.note import COSIGNATURES, LOG_SIGNATURES, SigningKey
+from failproof_es.ledger.tlog_policy import Policy, PolicyError
+from failproof_es.ledger.tlog_proof import ProofError
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.reading.attested_result import attest_gates
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store import ledger
 from failproof_es.store.connecting import connect
+from failproof_es.store.ledger import Connection
 from failproof_es.store.reading.reader import resolve_run
+from failproof_es.support.extras import require as require_extra
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import one_line
 
@@ -31,6 +44,28 @@ NEXT_STEP = {
     Missing.CHECKPOINT: "`failproof-es ledger checkpoint` signs what is committed.",
 }
 """The next step for each thing that the run lacks."""
+
+
+EVENT_FORMATS = ("tlog-proof", "cose")
+"""The formats that prove a single event."""
+SIGNED_FORMATS = ("cose", "in-toto")
+"""The formats that the log's key signs anew."""
+FORMATS = ("bundle", *EVENT_FORMATS, "in-toto")
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRequest:
+    """A run, and the form in which it is to be proven.
+
+    `position` is that of the event to prove (`None`: the run's seal), `size` that of the checkpoint
+    (`None`: the newest), `key` the log's, for one of `SIGNED_FORMATS`.
+    """
+
+    run_id: UUID
+    file_format: str
+    position: int | None
+    size: int | None
+    key: SigningKey | None
 
 
 @click.group(cls=CliGroup)
@@ -43,13 +78,33 @@ def evidence() -> None:
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path), help="The file to write."
 )
+@click.option(
+    "--format", "file_format", type=click.Choice(FORMATS), default="bundle", show_default=True,
+    help="The whole run (bundle); a proof of its seal (tlog-proof, cose); the result of its gates "
+    "(in-toto).",
+)  # fmt: skip
+@click.option(
+    "--event", "position", type=click.IntRange(min=1), metavar="POSITION",
+    help="With tlog-proof or cose: prove this event of the run instead of its seal.",
+)  # fmt: skip
 @click.option("--no-checkpoint", is_flag=True, help="Take the newest checkpoint; sign nothing.")
 @click.option(
     "--checkpoint", "size", type=click.IntRange(min=1), metavar="SIZE",
     help="Take the checkpoint of SIZE events, for example a cosigned one; sign nothing.",
 )  # fmt: skip
-def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> None:
+def export(
+    run: str,
+    output: Path,
+    file_format: str,
+    position: int | None,
+    no_checkpoint: bool,
+    size: int | None,
+) -> None:
     """Write RUN and everything that proves it to one file (docs/reference/evidence-format.md).
+
+    Other formats are for programs of others: C2SP tlog-proof, COSE receipts (RFC 9942), in-toto
+    test results in a Sigstore bundle. The last two are signed by the log's key, so they are written
+    where it is.
 
     The log is signed first, unless you choose a checkpoint. The file then holds what the log
     held at that checkpoint. Later attempts and reviews are not in it.
@@ -57,15 +112,21 @@ def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> Non
     Exits 3 when the run is not sealed or not signed yet. Exits 1 when the run differs from
     what was sealed and signed. In both cases no file is written.
     """
+    if position is not None and file_format not in EVENT_FORMATS:
+        raise WrongUsage("options-conflict", f"--event needs --format {' or '.join(EVENT_FORMATS)}")
+    if file_format == "cose":
+        require_extra("cose", "a COSE receipt")
     with session().open_store() as store:
         with store.lend() as connection:
             run_id = resolve_run(connection, run)
             if not no_checkpoint and size is None:
                 sign_and_keep_checkpoint(connection)
+            key = own_key(connection) if file_format in SIGNED_FORMATS else None
         with connect(store.auditor_url) as connection:
             try:
-                own = own_public_key(ledger.origin(connection))
-                lines = evidence_lines(connection, run_id, size, own)
+                lines = _pieces(
+                    connection, EvidenceRequest(run_id, file_format, position, size, key)
+                )
                 written_file = write_recorded(store, [run_id], "evidence", output, lines)
             except NotProvenYet as error:
                 say(f"run {run} cannot be exported: {error}. {NEXT_STEP[error.missing]}")
@@ -77,13 +138,33 @@ def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> Non
                 )
                 click.get_current_context().exit(ExitCode.FAILED)
     say(f"{output}: {plural(written_file.bytes, 'byte')}")
-    if written_file.bytes > bundle.MOST_BYTES:
+    if file_format == "bundle" and written_file.bytes > bundle.MOST_BYTES:
         say(f"warning: no verifier reads a file of more than {bundle.MOST_BYTES:,} bytes")
+
+
+def _pieces(connection: Connection, wanted: EvidenceRequest) -> Iterable[bytes]:
+    """The content of the file. Raises as `evidence_lines` does, and `attest_gates`."""
+    run_id, size, key = wanted.run_id, wanted.size, wanted.key
+    own = own_public_key(ledger.origin(connection))
+    if wanted.file_format == "bundle":
+        return evidence_lines(connection, run_id, size, own)
+    proof = prove_in_tree(connection, run_id, wanted.position, size, own)
+    if key is None:
+        return [str(proof).encode()]
+    if wanted.file_format == "cose":
+        return [cose_receipt(proof, key)]
+    seal = orjson.loads(parse_event(proof.extra, 1).state)["root"]
+    return [attest_gates(RecordedRun.read_events(connection, run_id), seal, key)]
 
 
 @evidence.command("verify")
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option("--key", required=True, help="The log's public key, or a file that holds it.")
+@click.option("--key", help="The log's public key, or a file that holds it.")
+@click.option(
+    "--policy", "policy_file", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE", help="In place of keys: the logs and the quorum of cosigners that count "
+    "(C2SP tlog-policy).",
+)  # fmt: skip
 @click.option(
     "--cosigner", "cosigners", multiple=True, metavar="KEY",
     help="Require a signature by this cosigner's public key. May be repeated.",
@@ -97,13 +178,16 @@ def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> Non
 )  # fmt: skip
 def verify_evidence(
     file: Path,
-    key: str,
+    key: str | None,
+    policy_file: Path | None,
     cosigners: tuple[str, ...],
     replay: bool,
     listing: bool,
     case: str | None,
 ) -> None:
     """Check the evidence in FILE, without a database and without the network.
+
+    FILE is a bundle or a C2SP tlog-proof.
 
     Prints the run's result as its report has it: who ran which models where, how many evaluations
     passed, the gates, the seal. With --list or --show, prints proven content only.
@@ -112,13 +196,17 @@ def verify_evidence(
     """
     if replay + listing + (case is not None) > 1:
         raise WrongUsage("options-conflict", "--replay, --list and --show exclude each other")
-    public = read_public_key(key, ED25519)
-    cosigner_keys = [read_public_key(cosigner, COSIGNATURE) for cosigner in cosigners]
+    policy = _policy(key, cosigners, policy_file)
     content = read_file(file, bundle.MOST_BYTES)
     try:
+        if content.startswith(tlog_proof.FIRST_LINE.encode()):
+            if replay or listing or case is not None:
+                raise WrongUsage("options-conflict", "a proof of one event holds no evaluations")
+            _print_proof(content, policy)
+            return
         read = bundle.read(content)
-        verdict = bundle.verify(read, public, cosigner_keys)
-    except EvidenceError as error:
+        verdict = bundle.verify(read, policy)
+    except (EvidenceError, ProofError) as error:
         click.echo(one_line(f"NOT genuine: {error}"))
         click.get_current_context().exit(ExitCode.FAILED)
     run = BundledRun(read)
@@ -128,8 +216,7 @@ def verify_evidence(
         return
     for line in (*read.summary, *run.result()):
         click.echo(one_line(line))
-    for name, at in verdict.cosigned.items():
-        click.echo(f"cosigned by {name} at {at}")
+    _print_cosigned(verdict.cosigned)
     click.echo(
         f"genuine: {plural(len(read.events), 'event')}, each in the signed tree; the run is whole"
     )
@@ -140,3 +227,44 @@ def verify_evidence(
             click.echo(one_line(f"  differs: {difference}"))
         if differing:
             click.get_current_context().exit(ExitCode.FAILED)
+
+
+def _policy(key: str | None, cosigners: tuple[str, ...], file: Path | None) -> Policy:
+    """The policy in the file, or of the keys. Raises `InvalidInput` and `WrongUsage`."""
+    if (key is None) == (file is None) or (file is not None and cosigners):
+        raise WrongUsage("options-conflict", "say whose signatures count: --key, or --policy alone")
+    try:
+        if file is not None:
+            return tlog_policy.parse(read_file(file, tlog_policy.MOST_BYTES))
+        assert key is not None
+        return Policy.of(
+            read_public_key(key, LOG_SIGNATURES),
+            [read_public_key(cosigner, COSIGNATURES) for cosigner in cosigners],
+        )
+    except PolicyError as error:
+        raise InvalidInput(
+            [
+                Problem("invalid-policy", message, path=file, line=line)
+                for line, message in error.problems
+            ]
+        ) from None
+
+
+def _print_proof(content: bytes, policy: Policy) -> None:
+    proof = tlog_proof.read(content)
+    proven = tlog_proof.verify(proof, policy)
+    event = proven.event
+    click.echo(one_line(f"{event.topic}, version {event.version} of the stream {event.stream_id}"))
+    click.echo(one_line(event.state.decode(errors="backslashreplace")))
+    _print_cosigned(proven.cosigned)
+    of_tree = proven.checkpoint
+    click.echo(
+        one_line(
+            f"genuine: event {proof.index:,} of the {of_tree.size:,} in the log {of_tree.origin}"
+        )
+    )
+
+
+def _print_cosigned(cosigned: Mapping[str, int | None]) -> None:
+    for name, at in cosigned.items():
+        click.echo(one_line(f"cosigned by {name} at {at}"))

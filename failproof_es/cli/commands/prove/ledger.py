@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,7 +53,17 @@ from failproof_es.cli.rendering.output import (
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
 from failproof_es.ledger.merkle import consistency_proof
-from failproof_es.ledger.note import COSIGNATURE, ED25519, Note, NoteError, PublicKey, SigningKey
+from failproof_es.ledger.note import (
+    COSIGNATURE,
+    COSIGNATURES,
+    LOG_SIGNATURES,
+    ML_DSA_COSIGNATURE,
+    Kind,
+    Note,
+    NoteError,
+    PublicKey,
+    SigningKey,
+)
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger as tables
 from failproof_es.store.ledger import Connection
@@ -61,6 +72,8 @@ from failproof_es.support.plurals import plural
 
 _LARGEST_CHECKPOINT = 1 << 20
 _LOOK_S = 1.0
+_ALGORITHMS: Mapping[str, Kind] = {"ed25519": COSIGNATURE, "ml-dsa-44": ML_DSA_COSIGNATURE}
+"""The kinds of a cosigner's key, by the names of their algorithms."""
 
 
 @click.group(cls=CliGroup)
@@ -176,6 +189,10 @@ async def _sign_until_stopped(
     help="The file of your own key. It is created if it does not exist.",
 )  # fmt: skip
 @click.option("--name", help="Your name in the cosignature, for a new key.")
+@click.option(
+    "--algorithm", type=click.Choice([*_ALGORITHMS]), default="ed25519", show_default=True,
+    help="The kind of a new key. ML-DSA-44 also withstands quantum computers.",
+)  # fmt: skip
 @click.option("--log-key", required=True, help="The log's public key, or a file that holds it.")
 @click.option(
     "--seen", required=True, type=click.Path(path_type=Path),
@@ -183,15 +200,21 @@ async def _sign_until_stopped(
 )  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Also write it to this file.")
 def cosign(
-    file: Path, key_file: Path, name: str | None, log_key: str, seen: Path, output: Path | None
+    file: Path,
+    key_file: Path,
+    name: str | None,
+    algorithm: str,
+    log_key: str,
+    seen: Path,
+    output: Path | None,
 ) -> None:
     """Cosign the checkpoint in FILE as a second party, without the database.
 
     FILE must prove that it continues the last checkpoint that you cosigned, or hold that one
     itself. Return what is printed to the owner of the log, for `ledger checkpoint --add`.
     """
-    public = read_public_key(log_key, ED25519)
-    own = _cosigner(key_file, name)
+    public = read_public_key(log_key, LOG_SIGNATURES)
+    own = _cosigner(key_file, name, _ALGORITHMS[algorithm])
     request = parse_request(read_file(file, _LARGEST_CHECKPOINT))
     with locked_place(str(seen), public) as kept_checkpoint:
         signed = cosign_request(request, public, own, kept_checkpoint.checkpoint, int(time.time()))
@@ -202,14 +225,14 @@ def cosign(
         kept_checkpoint.replace(request.signed)
 
 
-def _cosigner(file: Path, name: str | None) -> SigningKey:
+def _cosigner(file: Path, name: str | None, kind: Kind) -> SigningKey:
     if has_key(file):
-        return read_key(file, COSIGNATURE)
+        return read_key(file, COSIGNATURES)
     if name is None:
         raise InvalidInput.because(
             "no-signing-key", f"there is no key in {file}", remedy="give it a --name to make one"
         )
-    made = create_key(file, name, COSIGNATURE)
+    made = create_key(file, name, kind)
     say(f"made a key: {made.public} (also in {public_path(file)})")
     return made
 
@@ -250,7 +273,7 @@ def _watch_once(connection: Connection, place: str | None, given_key: str | None
 
 
 def _public_key(key_or_file: str | None, origin: str) -> PublicKey:
-    public = read_public_key(key_or_file, ED25519) if key_or_file else own_public_key(origin)
+    public = read_public_key(key_or_file, LOG_SIGNATURES) if key_or_file else own_public_key(origin)
     if public is None:
         raise InvalidInput.because(
             "no-public-key",

@@ -42,7 +42,7 @@ from failproof_es.cli.usage import WrongUsage
 from failproof_es.ledger.bundle import LogProof
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.contents import EvidenceError, NotProvenYet
-from failproof_es.ledger.note import ED25519, PublicKey
+from failproof_es.ledger.note import LOG_SIGNATURES, PublicKey
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.connecting import connect
 from failproof_es.store.ledger import Connection
@@ -136,7 +136,11 @@ def verify(
     ):
         trees = read_trees(connection)
         origin = trees.current.origin
-        keys = own_public_keys(trees) if key is None else trees.keys(read_public_key(key, ED25519))
+        keys = (
+            own_public_keys(trees)
+            if key is None
+            else trees.keys(read_public_key(key, LOG_SIGNATURES))
+        )
         public = keys.get(origin, next(iter(keys.values()), None))
         if run is not None:
             _verify_run(connection, run, public, output_format)

@@ -41,11 +41,13 @@ WHERE level = 0;
 CREATE TABLE failproof.ledger_checkpoints (
     checkpoint_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tree_size bigint NOT NULL,
-    note text NOT NULL UNIQUE,
+    note text NOT NULL,
     recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     tree integer NOT NULL DEFAULT failproof.current_tree(),
     CONSTRAINT ledger_checkpoints_size_counts CHECK (tree_size >= 0),
-    CONSTRAINT ledger_checkpoints_note_is_short CHECK (octet_length(note) <= 65536)
+    CONSTRAINT ledger_checkpoints_note_is_short CHECK (octet_length(note) <= 65536),
+    -- Not a unique one: a cosignature by ML-DSA is longer than a row of its index can be.
+    CONSTRAINT ledger_checkpoints_note_once EXCLUDE USING hash (note WITH =)
 );
 CREATE INDEX ledger_checkpoints_size_idx ON failproof.ledger_checkpoints (tree_size);
 

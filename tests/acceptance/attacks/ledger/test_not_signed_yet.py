@@ -19,6 +19,7 @@ from failproof_es.events import Reviewed, RunResumed
 from failproof_es.ledger import bundle, checkpoint, note
 from failproof_es.ledger.bundle import BundleProof
 from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
+from failproof_es.ledger.tlog_policy import Policy
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
 from tests.acceptance.attacks.conftest import Attacked
@@ -44,7 +45,7 @@ def as_of(log: Attacked, run: UUID, size: int | None = None) -> BundleProof:
     """What a stranger makes of the run's evidence as of a checkpoint."""
     with log.auditor() as connection:
         made = bundle.read(b"".join(evidence_lines(connection, run, size)))
-    return bundle.verify(made, log.recorded.key.public)
+    return bundle.verify(made, Policy.of(log.recorded.key.public))
 
 
 def verify(log: Attacked, run: str) -> tuple[int, str, dict[str, Any]]:
@@ -207,6 +208,6 @@ def test_a_checkpoint_with_a_bad_signature_stands_in_no_evidence_s_way(log: Atta
         ledger.add_checkpoint(connection, genuine.size, forged)
     with log.auditor() as connection:
         made = bundle.read(b"".join(evidence_lines(connection, PASSED, key=key)))
-    assert bundle.verify(made, key).checkpoint == genuine
+    assert bundle.verify(made, Policy.of(key)).checkpoint == genuine
     code, said, _ = verify(log, "2")
     assert code == 0, said

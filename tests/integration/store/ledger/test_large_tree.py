@@ -36,6 +36,7 @@ from failproof_es.ledger import bundle, edge, merkle, note
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger.merkle import Frontier
 from failproof_es.ledger.note import COSIGNATURE, SigningKey
+from failproof_es.ledger.tlog_policy import Policy
 from failproof_es.store import ledger
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.schema.installation import WRITER
@@ -290,7 +291,7 @@ def test_a_run_across_the_boundary_is_proven_by_its_evidence_to_both_verifiers(
     large: Large, run: UUID
 ) -> None:
     data = b"".join(evidence_lines(large.connection, run))
-    verdict = bundle.verify(bundle.read(data), large.key.public)
+    verdict = bundle.verify(bundle.read(data), Policy.of(large.key.public))
     assert verdict.checkpoint.size == EVENTS
     indices = [event.index for event in bundle.read(data).events]
     assert run != PASSED or min(indices) < BOUNDARY - 4 < BOUNDARY + 4 < max(indices)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from failproof_es.core.case import Case, prompt_id
 from failproof_es.ledger import merkle
-from failproof_es.ledger.bundle import ProvenEvent
+from failproof_es.ledger.event_line import ProvenEvent
 from tests.unit.ledger.bundle.evidence_world import CASES, World, asked, write_bundle
 
 FIRST, FAILED, FEWER, RUN, LATER, STRANGE = (UUID(int=n << 100) for n in range(1, 7))

@@ -11,8 +11,8 @@ from uuid import UUID
 from failproof_es.core import experiment
 from failproof_es.core.case import Case, Turn, prompt_id
 from failproof_es.ledger import bundle, merkle
-from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.checkpoint import Checkpoint
+from failproof_es.ledger.event_line import ProvenEvent
 from failproof_es.ledger.note import COSIGNATURE, Note, SigningKey
 from failproof_es.ledger.seal import Sealing
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from failproof_es.ledger import merkle
-from failproof_es.ledger.bundle import ProvenEvent
+from failproof_es.ledger.event_line import ProvenEvent
 from failproof_es.ledger.seal import Sealing
 from tests.unit.ledger.bundle.evidence_world import LOG, RUN, WITNESS, World
 

@@ -11,8 +11,9 @@ from uuid import UUID
 import pytest
 
 from failproof_es.ledger import bundle, contents, merkle
-from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.contents import EvidenceError
+from failproof_es.ledger.event_line import ProvenEvent
+from failproof_es.ledger.tlog_policy import Policy
 from tests.examples import stride
 from tests.unit.ledger.bundle.asked_world import (
     FAILED,
@@ -41,7 +42,7 @@ def test_a_bundle_that_counts_by_experiment_is_believed(genuine: Genuine) -> Non
 
 def test_the_attempts_and_what_overlaps_are_told_with_their_outcomes() -> None:
     read = bundle.read(GENUINE)
-    verdict = bundle.verify(read, LOG.public, [WITNESS.public])
+    verdict = bundle.verify(read, Policy.of(LOG.public, [WITNESS.public]))
     assert (verdict.contents.attempt, verdict.contents.attempts) == (3, 4)
     told = [
         (run["attempt"], run["run_number"], run["status"], run["gates_met"])
@@ -64,7 +65,7 @@ def test_every_field_changed_of_what_says_the_attempts_is_noticed(genuine: Genui
 
 def forged(log: AskedWorld, shown: list[ProvenEvent], monkeypatch: pytest.MonkeyPatch) -> bytes:
     """A bundle as somebody writes it whose program finds nothing wrong with the attempts."""
-    believed = bundle.verify(bundle.read(GENUINE), LOG.public).contents.related
+    believed = bundle.verify(bundle.read(GENUINE), Policy.of(LOG.public)).contents.related
     with monkeypatch.context() as patch:
         patch.setattr(contents, "read_attempts", lambda *_: believed)
         return log.bundle(shown)
@@ -85,7 +86,7 @@ def test_window_the_last_attempt_after_it_can_be_left_out() -> None:
     """As the page says: there were at least so many."""
     log = asked_world()
     read = bundle.read(log.bundle(log.of_run(LATER)))
-    assert bundle.verify(read, LOG.public).contents.attempts == 3
+    assert bundle.verify(read, Policy.of(LOG.public)).contents.attempts == 3
 
 
 @each_verifier
@@ -138,4 +139,4 @@ def test_a_forger_who_recounts_the_lines_is_noticed() -> None:
     kept = [line for line in lines[5:] if line["index"] in set(indices)]
     data = sealed_again([*lines[:4], {"proof": [b64encode(e).decode() for e in proof]}, *kept])
     with pytest.raises(EvidenceError, match="missing"):
-        bundle.verify(bundle.read(data), LOG.public)
+        bundle.verify(bundle.read(data), Policy.of(LOG.public))

@@ -13,8 +13,8 @@ import pytest
 
 from failproof_es.core.case import prompt_id
 from failproof_es.ledger import bundle, contents
-from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.contents import Contents, EvidenceError
+from failproof_es.ledger.event_line import ProvenEvent
 from tests.unit.ledger.bundle.evidence_world import CASES, DIGESTS, FIRST, RUN, World
 from tests.unit.ledger.bundle.test_bundle import Genuine, each_verifier
 

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from failproof_es.ledger import bundle, contents, merkle
-from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.contents import EvidenceError, read_contents
+from failproof_es.ledger.event_line import ProvenEvent
 from failproof_es.ledger.note import SigningKey
 from failproof_es.ledger.seal import Seal, Sealing
+from failproof_es.ledger.tlog_policy import Policy
 from tests.examples import stride
 from tests.unit.ledger.bundle.evidence_world import FIRST, LOG, RUN, WITNESS, with_state, world
 
@@ -28,7 +29,7 @@ KEY = LOG.public
 
 def first_verdict(data: bytes) -> bool:
     try:
-        bundle.verify(bundle.read(data), KEY, [WITNESS.public])
+        bundle.verify(bundle.read(data), Policy.of(KEY, [WITNESS.public]))
     except EvidenceError:
         return False
     return True
@@ -67,7 +68,7 @@ def test_a_genuine_bundle_is_believed(genuine: Genuine) -> None:
 
 
 def test_the_bundle_tells_which_attempt_of_how_many_it_shows() -> None:
-    verdict = bundle.verify(bundle.read(GENUINE), KEY, [WITNESS.public])
+    verdict = bundle.verify(bundle.read(GENUINE), Policy.of(KEY, [WITNESS.public]))
     assert (verdict.contents.attempt, verdict.contents.attempts) == (2, 2)
     assert verdict.cosigned == {"witness.example": 1_700_000_000}
     assert "\u202e" not in "".join(bundle.read(GENUINE).summary)
@@ -260,6 +261,6 @@ def test_a_bundle_of_another_log_or_without_a_cosigner_is_not_believed() -> None
     other = SigningKey.generate(LOG.name)
     stranger = SigningKey.generate("nobody.example", WITNESS.kind)
     with pytest.raises(EvidenceError, match="not signed by"):
-        bundle.verify(bundle.read(GENUINE), other.public)
+        bundle.verify(bundle.read(GENUINE), Policy.of(other.public))
     with pytest.raises(EvidenceError, match="not signed by nobody"):
-        bundle.verify(bundle.read(GENUINE), KEY, [stranger.public])
+        bundle.verify(bundle.read(GENUINE), Policy.of(KEY, [stranger.public]))

@@ -10,8 +10,8 @@ import pytest
 
 from failproof_es.core.case import review_id
 from failproof_es.ledger import contents
-from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.contents import EvidenceError
+from failproof_es.ledger.event_line import ProvenEvent
 from tests.unit.ledger.bundle.evidence_world import DIGESTS, FIRST, RUN, World, world
 from tests.unit.ledger.bundle.test_bundle import Genuine, each_verifier
 

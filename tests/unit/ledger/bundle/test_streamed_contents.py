@@ -13,8 +13,8 @@ from uuid import UUID
 
 import pytest
 
-from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.contents import EvidenceError, read_contents
+from failproof_es.ledger.event_line import ProvenEvent
 from tests.examples import stride
 from tests.unit.ledger.bundle import asked_world, whole_contents
 from tests.unit.ledger.bundle.evidence_world import RUN, World, world

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from failproof_es.ledger.bundle import ProvenEvent
+from failproof_es.ledger.event_line import ProvenEvent
 from failproof_es.ledger.note import NoteError, PublicKey, SigningKey
 from tests.every import every
 from tests.examples import stride
