@@ -119,7 +119,9 @@ class PublicKey:
     @classmethod
     def parse(cls, text: str) -> PublicKey:
         """Parse `name+id+base64`. Raises `NoteError`."""
-        name, key_id, kind, public = _read_key(text.strip(), lambda found: found.public_bytes)
+        name, key_id, kind, public = _read_key(
+            text.strip(), lambda algorithm: algorithm.public_bytes
+        )
         y = int.from_bytes(public, "little") & (1 << 255) - 1
         if kind != ML_DSA_COSIGNATURE and (y >= _FIELD or y in _SMALL_ORDER):
             raise NoteError(f"the key {_quote_text(name)} is not a valid point for a key")

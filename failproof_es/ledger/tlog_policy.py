@@ -158,7 +158,7 @@ class _Reader:
             "group": self._group, "quorum": self._quorum,
         }  # fmt: skip
         if word not in readers:
-            raise ValueError(f"{shown(word)} is none of {', '.join(readers)}")
+            raise ValueError(f"{escape_name(word)} is none of {', '.join(readers)}")
         readers[word](rest)
 
     def _log(self, words: list[str]) -> None:
@@ -180,7 +180,7 @@ class _Reader:
         for member in members:
             self._require_known(member)
             if member in self._members:
-                raise ValueError(f"{shown(member)} is a member already, and counts once")
+                raise ValueError(f"{escape_name(member)} is a member already, and counts once")
             self._members.add(member)
         self.groups[name] = _Threshold(_threshold(threshold, len(members)), tuple(members))
 
@@ -199,30 +199,34 @@ class _Reader:
     def checked(self, key: PublicKey, kinds: frozenset[Kind], whose: str) -> PublicKey:
         """The key itself. Raises `ValueError` for a wrong kind, and for a key that is there."""
         if key.kind not in kinds:
-            raise ValueError(f"the key {shown(key.name)} is not {whose}")
+            raise ValueError(f"the key {escape_name(key.name)} is not {whose}")
         if key.public in self._public:
-            raise ValueError(f"the key of {shown(key.name)} is there already, and counts once")
+            raise ValueError(
+                f"the key of {escape_name(key.name)} is there already, and counts once"
+            )
         self._public.add(key.public)
         return key
 
     def _require_new(self, name: str) -> None:
         if name == _NO_QUORUM or name in self.witnesses or name in self.groups:
-            raise ValueError(f"the name {shown(name)} is taken")
+            raise ValueError(f"the name {escape_name(name)} is taken")
 
     def _require_known(self, name: str) -> None:
         if name not in self.witnesses and name not in self.groups:
-            raise ValueError(f"no line before it defines {shown(name)}")
+            raise ValueError(f"no line before it defines {escape_name(name)}")
 
 
 def _threshold(text: str, members: int) -> int:
     if text in ("any", "all"):
         return 1 if text == "any" else members
     if not _NUMBER.fullmatch(text) or int(text) > members:
-        raise ValueError(f"{shown(text)} is neither all nor any nor a number from 1 to {members}")
+        raise ValueError(
+            f"{escape_name(text)} is neither all nor any nor a number from 1 to {members}"
+        )
     return int(text)
 
 
-def shown(name: str) -> str:
+def escape_name(name: str) -> str:
     """A name of the policy, for an error: octets that are no UTF-8 are escaped."""
     text = name.encode("ascii", "surrogateescape").decode("utf-8", "backslashreplace")
     return repr(text if len(text) <= 40 else text[:40] + "…")

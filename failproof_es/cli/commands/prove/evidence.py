@@ -142,16 +142,16 @@ def export(
         say(f"warning: no verifier reads a file of more than {bundle.MOST_BYTES:,} bytes")
 
 
-def _pieces(connection: Connection, wanted: EvidenceRequest) -> Iterable[bytes]:
+def _pieces(connection: Connection, request: EvidenceRequest) -> Iterable[bytes]:
     """The content of the file. Raises as `evidence_lines` does, and `attest_gates`."""
-    run_id, size, key = wanted.run_id, wanted.size, wanted.key
+    run_id, size, key = request.run_id, request.size, request.key
     own = own_public_key(ledger.origin(connection))
-    if wanted.file_format == "bundle":
+    if request.file_format == "bundle":
         return evidence_lines(connection, run_id, size, own)
-    proof = prove_in_tree(connection, run_id, wanted.position, size, own)
+    proof = prove_in_tree(connection, run_id, request.position, size, own)
     if key is None:
         return [str(proof).encode()]
-    if wanted.file_format == "cose":
+    if request.file_format == "cose":
         return [cose_receipt(proof, key)]
     seal = orjson.loads(parse_event(proof.extra, 1).state)["root"]
     return [attest_gates(RecordedRun.read_events(connection, run_id), seal, key)]
