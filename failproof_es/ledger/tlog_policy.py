@@ -55,6 +55,8 @@ class Policy:
     witnesses: Mapping[str, PublicKey]
     groups: Mapping[str, _Threshold]
     quorum: str | None
+    urls: Mapping[str, str] = field(default_factory=dict)
+    """Where witnesses are asked, by their names here: the prefix of C2SP tlog-witness."""
 
     @classmethod
     def of(cls, log: PublicKey, cosigners: Sequence[PublicKey] = ()) -> Policy:
@@ -129,6 +131,7 @@ def parse(data: bytes) -> Policy:
         reader.witnesses,
         reader.groups,
         None if quorum == _NO_QUORUM else quorum,
+        reader.urls,
     )
 
 
@@ -139,6 +142,7 @@ class _Reader:
     logs: list[PublicKey] = field(default_factory=list)
     witnesses: dict[str, PublicKey] = field(default_factory=dict)
     groups: dict[str, _Threshold] = field(default_factory=dict)
+    urls: dict[str, str] = field(default_factory=dict)
     quorums: list[str] = field(default_factory=list)
     problems: list[tuple[int | None, str]] = field(default_factory=list)
     _public: set[bytes] = field(default_factory=set)
@@ -171,6 +175,8 @@ class _Reader:
             raise ValueError("a witness has a name and a key, and after them a URL or nothing")
         self._require_new(words[0])
         self.witnesses[words[0]] = self._key(words[1], COSIGNATURES, "a cosigner's")
+        if len(words) == 3:
+            self.urls[words[0]] = words[2]
 
     def _group(self, words: list[str]) -> None:
         if len(words) < 3:

@@ -17,18 +17,18 @@ from failproof_es.assurance.signing.signing_key import own_public_key, read_publ
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import CliGroup, session
+from failproof_es.cli.commands.prove.policy_file import read_policy, told_policy
 from failproof_es.cli.rendering.evidence_lines import BundledRun
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.written_files import write_recorded
 from failproof_es.cli.usage import WrongUsage
 from failproof_es.engine.replays.evidence import replay_bundle
-from failproof_es.ledger import bundle, tlog_policy, tlog_proof
+from failproof_es.ledger import bundle, tlog_proof
 from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
 from failproof_es.ledger.event_line import parse_event
 from failproof_es.ledger.note import COSIGNATURES, LOG_SIGNATURES, SigningKey
-from failproof_es.ledger.tlog_policy import Policy, PolicyError
+from failproof_es.ledger.tlog_policy import Policy
 from failproof_es.ledger.tlog_proof import ProofError
-from failproof_es.problems import InvalidInput, Problem
 from failproof_es.reading.attested_result import attest_gates
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store import ledger
@@ -233,21 +233,12 @@ def _policy(key: str | None, cosigners: tuple[str, ...], file: Path | None) -> P
     """The policy in the file, or of the keys. Raises `InvalidInput` and `WrongUsage`."""
     if (key is None) == (file is None) or (file is not None and cosigners):
         raise WrongUsage("options-conflict", "say whose signatures count: --key, or --policy alone")
-    try:
-        if file is not None:
-            return tlog_policy.parse(read_file(file, tlog_policy.MOST_BYTES))
-        assert key is not None
-        return Policy.of(
-            read_public_key(key, LOG_SIGNATURES),
-            [read_public_key(cosigner, COSIGNATURES) for cosigner in cosigners],
-        )
-    except PolicyError as error:
-        raise InvalidInput(
-            [
-                Problem("invalid-policy", message, path=file, line=line)
-                for line, message in error.problems
-            ]
-        ) from None
+    if file is not None:
+        return read_policy(file)
+    assert key is not None
+    log_key = read_public_key(key, LOG_SIGNATURES)
+    with told_policy():
+        return Policy.of(log_key, [read_public_key(text, COSIGNATURES) for text in cosigners])
 
 
 def _print_proof(content: bytes, policy: Policy) -> None:

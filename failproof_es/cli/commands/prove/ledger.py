@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
+from failproof_es.assurance.signing.asked_witnesses import ask_witnesses, cosigning_request
 from failproof_es.assurance.signing.checkpoint_signer import (
     CHECKPOINT_EVERY_S,
     CheckpointSigner,
@@ -22,27 +22,23 @@ from failproof_es.assurance.signing.kept_checkpoints import (
     check_and_keep,
     check_continues,
     default_place,
-    locked_place,
     newest_note,
 )
 from failproof_es.assurance.signing.signing_key import (
-    create_key,
-    has_key,
     key_path,
     own_public_key,
-    public_path,
-    read_key,
     read_public_key,
 )
-from failproof_es.assurance.signing.witness import CosignRequest, cosign_request, parse_request
-from failproof_es.assurance.tree import stored_tree
 from failproof_es.assurance.tree_history import read_trees, refuse_replaced
 from failproof_es.cli.app.alive import told_alive
+from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.following import exit_if_changed, report_signing_error
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.options import FiniteRange
 from failproof_es.cli.app.program import CliGroup, session
 from failproof_es.cli.commands.prove.ledger_repair import repair
+from failproof_es.cli.commands.prove.ledger_witness import cosign, witness
+from failproof_es.cli.commands.prove.policy_file import read_policy
 from failproof_es.cli.rendering.output import (
     Format,
     format_option,
@@ -50,20 +46,17 @@ from failproof_es.cli.rendering.output import (
     say,
     write_file,
 )
+from failproof_es.cli.usage import WrongUsage
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
-from failproof_es.ledger.merkle import consistency_proof
+from failproof_es.ledger.errors import NotSigned
 from failproof_es.ledger.note import (
-    COSIGNATURE,
-    COSIGNATURES,
     LOG_SIGNATURES,
-    ML_DSA_COSIGNATURE,
-    Kind,
     Note,
     NoteError,
     PublicKey,
-    SigningKey,
 )
+from failproof_es.ledger.tlog_policy import Policy, escape_name
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger as tables
 from failproof_es.store.ledger import Connection
@@ -72,8 +65,6 @@ from failproof_es.support.plurals import plural
 
 _LARGEST_CHECKPOINT = 1 << 20
 _LOOK_S = 1.0
-_ALGORITHMS: Mapping[str, Kind] = {"ed25519": COSIGNATURE, "ml-dsa-44": ML_DSA_COSIGNATURE}
-"""The kinds of a cosigner's key, by the names of their algorithms."""
 
 
 @click.group(cls=CliGroup)
@@ -82,6 +73,8 @@ def ledger() -> None:
 
 
 ledger.add_command(repair)
+ledger.add_command(cosign)
+ledger.add_command(witness)
 
 
 @ledger.command()
@@ -112,15 +105,30 @@ def key(output: Path | None, output_format: Format) -> None:
     metavar="FILE",
     help="Record the cosignatures in FILE. Sign nothing.",
 )
-def checkpoint(output: Path | None, since: int | None, add: Path | None) -> None:
-    """Add all committed events to the tree, sign it, and print the checkpoint."""
+@click.option(
+    "--policy", "policy_file", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE", help="Have the witnesses of FILE (C2SP tlog-policy) that have a URL cosign it.",
+)  # fmt: skip
+def checkpoint(
+    output: Path | None, since: int | None, add: Path | None, policy_file: Path | None
+) -> None:
+    """Add all committed events to the tree, sign it, and print the checkpoint.
+
+    With --policy it exits 3 unless the quorum of the policy cosigned. What was cosigned is recorded
+    all the same.
+    """
+    if add is not None and (since is not None or policy_file is not None):
+        raise WrongUsage("options-conflict", "--add signs nothing: leave out --since and --policy")
+    policy = None if policy_file is None else read_policy(policy_file)
     with session().open_store() as store, store.lend() as connection:
         if add is not None:
             text = _add_cosignatures(connection, add)
         else:
             sign_and_keep_checkpoint(connection)
             newest = newest_note(connection, _public_key(None, tables.origin(connection)))
-            text = str(newest if since is None else _with_proof(connection, newest, since))
+            if policy is not None:
+                newest = _have_cosigned(connection, newest, policy)
+            text = str(newest if since is None else cosigning_request(connection, newest, since))
     if output is not None:
         write_file(output, [text.encode()])
     click.echo(text, nl=False)
@@ -183,61 +191,6 @@ async def _sign_until_stopped(
 
 
 @ledger.command()
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option(
-    "--key", "key_file", required=True, type=click.Path(path_type=Path),
-    help="The file of your own key. It is created if it does not exist.",
-)  # fmt: skip
-@click.option("--name", help="Your name in the cosignature, for a new key.")
-@click.option(
-    "--algorithm", type=click.Choice([*_ALGORITHMS]), default="ed25519", show_default=True,
-    help="The kind of a new key. ML-DSA-44 also withstands quantum computers.",
-)  # fmt: skip
-@click.option("--log-key", required=True, help="The log's public key, or a file that holds it.")
-@click.option(
-    "--seen", required=True, type=click.Path(path_type=Path),
-    help="Where you keep the last checkpoint of this log that you cosigned.",
-)  # fmt: skip
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Also write it to this file.")
-def cosign(
-    file: Path,
-    key_file: Path,
-    name: str | None,
-    algorithm: str,
-    log_key: str,
-    seen: Path,
-    output: Path | None,
-) -> None:
-    """Cosign the checkpoint in FILE as a second party, without the database.
-
-    FILE must prove that it continues the last checkpoint that you cosigned, or hold that one
-    itself. Return what is printed to the owner of the log, for `ledger checkpoint --add`.
-    """
-    public = read_public_key(log_key, LOG_SIGNATURES)
-    own = _cosigner(key_file, name, _ALGORITHMS[algorithm])
-    request = parse_request(read_file(file, _LARGEST_CHECKPOINT))
-    with locked_place(str(seen), public) as kept_checkpoint:
-        signed = cosign_request(request, public, own, kept_checkpoint.checkpoint, int(time.time()))
-        # Print before the checkpoint is kept: if printing fails, the command can be repeated.
-        if output is not None:
-            write_file(output, [str(signed).encode()])
-        click.echo(str(signed), nl=False)
-        kept_checkpoint.replace(request.signed)
-
-
-def _cosigner(file: Path, name: str | None, kind: Kind) -> SigningKey:
-    if has_key(file):
-        return read_key(file, COSIGNATURES)
-    if name is None:
-        raise InvalidInput.because(
-            "no-signing-key", f"there is no key in {file}", remedy="give it a --name to make one"
-        )
-    made = create_key(file, name, kind)
-    say(f"made a key: {made.public} (also in {public_path(file)})")
-    return made
-
-
-@ledger.command()
 @click.argument("place", required=False, metavar="[FILE|DIR|URL]")
 @click.option("--every", type=FiniteRange(min=1), metavar="SECONDS", help="Repeat until stopped.")
 @click.option("--log-key", help="The log's public key.  [default: this user's]")
@@ -283,16 +236,22 @@ def _public_key(key_or_file: str | None, origin: str) -> PublicKey:
     return public
 
 
-def _with_proof(connection: Connection, signed: Note, since: int) -> CosignRequest:
-    size = checkpoints.parse(signed.text).size
-    if since > size:
-        raise InvalidInput.because(
-            "log-changed",
-            f"the log has {plural(size, 'event')}, and the witness saw {since}",
-            remedy="find out why events are missing: the log was replaced or cut off",
-        )
-    proof = consistency_proof(stored_tree(connection).subtree, since, size) if since else []
-    return CosignRequest(since, tuple(proof) if since < size else (), signed)
+def _have_cosigned(connection: Connection, signed: Note, policy: Policy) -> Note:
+    """The checkpoint with the cosignatures of the policy's witnesses, which are recorded.
+
+    Ends the program if the quorum did not cosign.
+    """
+    cosigned, problems = ask_witnesses(connection, signed, policy)
+    for name, why in problems.items():
+        say(f"warning: {escape_name(name)} did not cosign: {why}")
+    if cosigned != signed:
+        tables.add_checkpoint(connection, checkpoints.parse(cosigned.text).size, str(cosigned))
+    try:
+        policy.open(cosigned)
+    except NotSigned as error:
+        say(f"error: the policy is not satisfied: {error}")
+        click.get_current_context().exit(ExitCode.NOT_PROVEN_YET)
+    return cosigned
 
 
 def _add_cosignatures(connection: Connection, file: Path) -> str:

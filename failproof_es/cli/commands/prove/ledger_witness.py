@@ -1,0 +1,145 @@
+"""`ledger cosign` and `ledger witness`: a second party that cosigns checkpoints of a log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from failproof_es.assurance.signing.kept_checkpoints import locked_place
+from failproof_es.assurance.signing.signing_key import (
+    create_key,
+    has_key,
+    public_path,
+    read_key,
+    read_public_key,
+)
+from failproof_es.assurance.signing.witness import (
+    MOST_BYTES,
+    Witness,
+    cosign_request,
+    parse_request,
+)
+from failproof_es.cli.app.input_files import read_file
+from failproof_es.cli.app.program import CliCommand, CliGroup
+from failproof_es.cli.rendering.output import say, write_file
+from failproof_es.ledger.note import (
+    COSIGNATURE,
+    COSIGNATURES,
+    LOG_SIGNATURES,
+    ML_DSA_COSIGNATURE,
+    Kind,
+    SigningKey,
+)
+from failproof_es.problems import InvalidInput
+from failproof_es.support.extras import require as require_extra
+
+_ALGORITHMS: Mapping[str, Kind] = {"ed25519": COSIGNATURE, "ml-dsa-44": ML_DSA_COSIGNATURE}
+"""The kinds of a cosigner's key, by the names of their algorithms."""
+
+
+@click.command(cls=CliCommand)
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "--key", "key_file", required=True, type=click.Path(path_type=Path),
+    help="The file of your own key. It is created if it does not exist.",
+)  # fmt: skip
+@click.option("--name", help="Your name in the cosignature, for a new key.")
+@click.option(
+    "--algorithm", type=click.Choice([*_ALGORITHMS]), default="ed25519", show_default=True,
+    help="The kind of a new key. ML-DSA-44 also withstands quantum computers.",
+)  # fmt: skip
+@click.option("--log-key", required=True, help="The log's public key, or a file that holds it.")
+@click.option(
+    "--seen", required=True, type=click.Path(path_type=Path),
+    help="Where you keep the last checkpoint of this log that you cosigned.",
+)  # fmt: skip
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Also write it to this file.")
+def cosign(
+    file: Path,
+    key_file: Path,
+    name: str | None,
+    algorithm: str,
+    log_key: str,
+    seen: Path,
+    output: Path | None,
+) -> None:
+    """Cosign the checkpoint in FILE as a second party, without the database.
+
+    FILE must prove that it continues the last checkpoint that you cosigned, or hold that one
+    itself. Return what is printed to the owner of the log, for `ledger checkpoint --add`.
+    """
+    public = read_public_key(log_key, LOG_SIGNATURES)
+    own = _cosigner(key_file, name, _ALGORITHMS[algorithm])
+    request = parse_request(read_file(file, MOST_BYTES))
+    with locked_place(str(seen), public) as kept_checkpoint:
+        signed = cosign_request(request, public, own, kept_checkpoint.checkpoint, int(time.time()))
+        # Print before the checkpoint is kept: if printing fails, the command can be repeated.
+        if output is not None:
+            write_file(output, [str(signed).encode()])
+        click.echo(str(signed), nl=False)
+        kept_checkpoint.replace(request.signed)
+
+
+def _cosigner(file: Path, name: str | None, kind: Kind) -> SigningKey:
+    if has_key(file):
+        return read_key(file, COSIGNATURES)
+    if name is None:
+        raise InvalidInput.because(
+            "no-signing-key", f"there is no key in {file}", remedy="give it a --name to make one"
+        )
+    made = create_key(file, name, kind)
+    say(f"made a key: {made.public} (also in {public_path(file)})")
+    return made
+
+
+@click.group(cls=CliGroup)
+def witness() -> None:
+    """Cosign checkpoints of logs for their owners."""
+
+
+@witness.command()
+@click.option(
+    "--key", "key_file", required=True, type=click.Path(path_type=Path),
+    help="The file of your own key. It is created if it does not exist.",
+)  # fmt: skip
+@click.option("--name", help="Your name in the cosignature, for a new key.")
+@click.option(
+    "--algorithm", type=click.Choice([*_ALGORITHMS]), default="ed25519", show_default=True,
+    help="The kind of a new key.",
+)  # fmt: skip
+@click.option(
+    "--log-key", "log_keys", required=True, multiple=True, metavar="KEY",
+    help="The public key of a log that you cosign, or a file that holds it. Can be repeated.",
+)  # fmt: skip
+@click.option(
+    "--folder", required=True, type=click.Path(path_type=Path, file_okay=False),
+    help="Where you keep the last checkpoint of each log that you cosigned.",
+)  # fmt: skip
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS")
+@click.option("--port", type=click.IntRange(1, 65535), default=8322, show_default=True, metavar="N")
+def serve(
+    key_file: Path,
+    name: str | None,
+    algorithm: str,
+    log_keys: tuple[str, ...],
+    folder: Path,
+    host: str,
+    port: int,
+) -> None:
+    """Cosign over HTTP (C2SP tlog-witness) until stopped.
+
+    Everybody who reaches the address may ask: what counts is the signature of the log.
+    """
+    require_extra("console", "a witness")
+    from failproof_es.console.witness_server import make_witness_server
+
+    logs = [read_public_key(text, LOG_SIGNATURES) for text in log_keys]
+    own = _cosigner(key_file, name, _ALGORITHMS[algorithm])
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    say(f"{own.public}")
+    say(f"cosigns {', '.join(log.name for log in logs)} at http://{host}:{port}/add-checkpoint")
+    serving = Witness(own, {log.name: log for log in logs}, folder)
+    make_witness_server(serving, host, port).run()
