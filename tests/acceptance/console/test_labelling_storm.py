@@ -71,12 +71,17 @@ class LabelForm(HTMLParser):
 
 @dataclass(slots=True)
 class KilledServer:
-    """A console that is killed after so many seconds of service, and started again at once."""
+    """A console that is killed while a form is on its way, `most_kills` times.
+
+    Between two kills it serves for `every_s` seconds at least.
+    """
 
     port: int
     command: list[str]
     environment: dict[str, str]
     every_s: float
+    most_kills: int
+    form_is_sent: threading.Event
     kills: int = 0
     _over: threading.Event = field(default_factory=threading.Event)
 
@@ -88,10 +93,18 @@ class KilledServer:
             )
             while not self._over.wait(0.1) and not self._serves():
                 pass
-            self._over.wait(self.every_s)
+            is_over = self._over.wait(self.every_s if self.kills < self.most_kills else None)
+            if not is_over:
+                self._await_form()
             process.send_signal(signal.SIGKILL)
             process.wait(30)
-            self.kills += 1
+            self.kills += not is_over
+
+    def _await_form(self) -> None:
+        """Wait until a person sends a form, and up to the time that its answer takes."""
+        self.form_is_sent.clear()
+        if self.form_is_sent.wait(2):
+            time.sleep(random.uniform(0, 0.2))
 
     def _serves(self) -> bool:
         """Whether it answers: it listens some seconds before that."""
@@ -105,7 +118,14 @@ class KilledServer:
 
 
 @contextlib.contextmanager
-def killed_server(store: Store, folder: Path, port: int, every_s: float) -> Iterator[KilledServer]:
+def killed_server(
+    store: Store,
+    folder: Path,
+    port: int,
+    every_s: float,
+    most_kills: int,
+    form_is_sent: threading.Event,
+) -> Iterator[KilledServer]:
     """Such a server, for the people of `PASSWORDS`."""
     accounts = write_accounts(folder / "accounts")
     server = KilledServer(
@@ -113,6 +133,8 @@ def killed_server(store: Store, folder: Path, port: int, every_s: float) -> Iter
         [*PROGRAM, "console", "--port", str(port), "--review", "--accounts", str(accounts)],
         environment(store.url, FAILPROOF_ES_HOME=str(folder)),
         every_s,
+        most_kills,
+        form_is_sent,
     )
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -129,6 +151,7 @@ class Labeller:
 
     url: str
     name: str
+    form_is_sent: threading.Event
     sent: dict[UUID, str] = field(default_factory=dict)
     """The verdict of each evaluation that the console said is on record."""
     seconds: list[float] = field(default_factory=list)
@@ -159,6 +182,7 @@ class Labeller:
 
     def _submit(self, client: httpx.Client, queue: str, form: dict[str, str], windows: int) -> int:
         """Send the form from so many windows at once, each until it is answered."""
+        self.form_is_sent.set()
         with ThreadPoolExecutor(windows) as pool:
             answers = list(
                 pool.map(
@@ -184,14 +208,14 @@ class Labeller:
 
 
 @pytest.mark.parametrize(
-    ("cases", "every_s"),
+    ("cases", "every_s", "most_kills"),
     [
-        pytest.param(12, 4.0, marks=pytest.mark.slow),
-        pytest.param(200, 20.0, marks=pytest.mark.wide),
+        pytest.param(12, 1.0, 2, marks=pytest.mark.slow),
+        pytest.param(200, 20.0, 100, marks=pytest.mark.wide),
     ],
 )
 def test_no_label_is_lost_doubled_or_somebody_elses(
-    store: Store, mock_url: str, tmp_path: Path, cases: int, every_s: float
+    store: Store, mock_url: str, tmp_path: Path, cases: int, every_s: float, most_kills: int
 ) -> None:
     write_suite(tmp_path, cases)
     write_configuration(tmp_path, mock_url)
@@ -199,9 +223,10 @@ def test_no_label_is_lost_doubled_or_somebody_elses(
     create = ("review", "queue", "create", "latest", "storm", "--labels-each", "2")
     assert invoke(store.url, *create, cwd=tmp_path).exit_code == 0
     port = free_port()
-    people = [Labeller(f"http://127.0.0.1:{port}", name) for name in PEOPLE]
+    form_is_sent = threading.Event()
+    people = [Labeller(f"http://127.0.0.1:{port}", name, form_is_sent) for name in PEOPLE]
     with (
-        killed_server(store, tmp_path, port, every_s) as server,
+        killed_server(store, tmp_path, port, every_s, most_kills, form_is_sent) as server,
         ThreadPoolExecutor(len(people)) as pool,
     ):
         list(pool.map(lambda person: person.label("/queues/1/storm"), people))
