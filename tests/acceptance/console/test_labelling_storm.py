@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import random
 import signal
-import subprocess
 import threading
 import time
 from collections import Counter
@@ -32,17 +31,21 @@ from failproof_es.engine.reviews.people import read_reviews
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
-    PROGRAM,
     environment,
     invoke,
     write_configuration,
     write_suite,
 )
 from tests.acceptance.console.test_command import free_port
+from tests.acceptance.warm import WarmProcess
 from tests.console_people import PASSWORDS, browser, send_login, write_accounts
 
 PEOPLE = tuple(PASSWORDS)
 LONGEST_OUTAGE_S = 60.0
+_WARM = WarmProcess(
+    preloaded=("failproof_es.console.server", "failproof_es.console.pages.agreement")
+)
+"""Consoles are forked from it: a cold start takes four seconds of the processor."""
 MOST_IDLE = 40
 """How often a person looks again who is told that nothing is left: others may hold it."""
 
@@ -77,7 +80,7 @@ class KilledServer:
     """
 
     port: int
-    command: list[str]
+    arguments: list[str]
     environment: dict[str, str]
     every_s: float
     most_kills: int
@@ -88,9 +91,7 @@ class KilledServer:
     def run(self) -> None:
         """Serve until `end` is called."""
         while not self._over.is_set():
-            process = subprocess.Popen(
-                self.command, env=self.environment, stderr=subprocess.DEVNULL
-            )
+            process = _WARM.begin(self.arguments, self.environment, None)
             while not self._over.wait(0.1) and not self._serves():
                 pass
             is_over = self._over.wait(self.every_s if self.kills < self.most_kills else None)
@@ -130,7 +131,7 @@ def killed_server(
     accounts = write_accounts(folder / "accounts")
     server = KilledServer(
         port,
-        [*PROGRAM, "console", "--port", str(port), "--review", "--accounts", str(accounts)],
+        ["console", "--port", str(port), "--review", "--accounts", str(accounts)],
         environment(store.url, FAILPROOF_ES_HOME=str(folder)),
         every_s,
         most_kills,
