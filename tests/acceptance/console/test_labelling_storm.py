@@ -212,7 +212,7 @@ class Labeller:
     ("cases", "every_s", "most_kills"),
     [
         pytest.param(12, 1.0, 2, marks=pytest.mark.slow),
-        pytest.param(200, 20.0, 100, marks=pytest.mark.wide),
+        pytest.param(200, 15.0, 100, marks=pytest.mark.wide),
     ],
 )
 def test_no_label_is_lost_doubled_or_somebody_elses(
