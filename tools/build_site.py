@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -117,12 +118,15 @@ class _Page(HTMLParser):
                 self.anchors.add(value)
 
 
+_read_page = cache(_Page)
+
+
 def broken_links(site: Path) -> Iterator[str]:
     """Each link of the site's pages that leads to no file or anchor of it, and the page.
 
     What leads to another server is not followed.
     """
-    pages = {file: _Page(file.read_text("utf-8")) for file in sorted(site.rglob("*.html"))}
+    pages = {file: _read_page(file.read_text("utf-8")) for file in sorted(site.rglob("*.html"))}
     for file, page in pages.items():
         if file.name == "404.html":  # served for any address: its links are from the root
             continue

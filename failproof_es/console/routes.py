@@ -41,16 +41,13 @@ FRESH_WITHIN_S = 0.3
 """Seconds that a page waits for the projections; then it shows how far behind they are."""
 MOST_DOWNLOADS = 16
 """Most concurrent downloads. Fewer of them read at a time: see `ReadOnlyDatabase.long`."""
-_ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorPage, "description": description}
-    for status, description in (
-        (400, "The URL is odd."),
-        (404, "There is no such thing."),
-        (414, "The URL is too long."),
-        (422, "A parameter is wrong, or there is no such parameter."),
-        (503, "The database cannot be reached, or is busy."),
-        (504, "The database took too long."),
-    )
+_ERRORS = {
+    400: "The URL is odd.",
+    404: "There is no such thing.",
+    414: "The URL is too long.",
+    422: "A parameter is wrong, or there is no such parameter.",
+    503: "The database cannot be reached, or is busy.",
+    504: "The database took too long.",
 }
 
 _ERROR_SCHEMA = {"$ref": f"#/components/schemas/{ErrorPage.__name__}"}
@@ -59,11 +56,16 @@ _PATH = r"^[^\x00-\x1f\x7f/\\]+$"
 
 
 def _errors_as(kind: str, schema: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
-    """`_ERRORS` for routes of other content types than JSON."""
+    """The responses of all `_ERRORS`, in this content type."""
     return {
-        status: {"description": response["description"], "content": {kind: {"schema": schema}}}
-        for status, response in _ERRORS.items()
+        status: {"description": description, "content": {kind: {"schema": schema}}}
+        for status, description in _ERRORS.items()
     }
+
+
+_ERRORS_AS_JSON = _errors_as("application/json", _ERROR_SCHEMA)
+_ERRORS_OF_PAGES = _ERRORS_AS_JSON | {400: {"description": _ERRORS[400], "model": ErrorPage}}
+"""With the model, whose schema the others refer to, only once: FastAPI analyses it each time."""
 
 
 class SnapshotOpener:
@@ -150,7 +152,7 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: SnapshotOpener) -> Non
             page.path + below,
             _endpoint(page.path + below, query, answer),
             methods=["GET"],
-            **({"responses": _ERRORS} | own | options),
+            **(own | options),
         )
 
     if page.rows is not None:
@@ -162,7 +164,7 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: SnapshotOpener) -> Non
                 extension,
                 _download(page, page.rows, reading, write, extension, kind),
                 response_class=_of_type(kind),
-                responses=_errors_as("application/json", _ERROR_SCHEMA),
+                responses=_ERRORS_AS_JSON,
             )
     if page.read_text is not None:
         add(
@@ -174,7 +176,7 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: SnapshotOpener) -> Non
             responses=_errors_as("text/html", {"type": "string"}),
             response_class=_of_type("application/octet-stream"),
         )
-    add(".json", json, response_model=page.model)
+    add(".json", json, response_model=page.model, responses=_ERRORS_OF_PAGES)
     add("", html, response_class=HTMLResponse, include_in_schema=False)
 
 

@@ -32,7 +32,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
-import psutil
 import psycopg
 
 from failproof_es.cli.commands.show import show_run
@@ -49,7 +48,7 @@ from tests.benchmarks.filling import Filler
 from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes
 from tests.benchmarks.rebuild import asked_of, begun
 from tests.benchmarks.servers import benchmark_server
-from tests.benchmarks.watch import exact_processor_s
+from tests.benchmarks.watch import sessions_s
 
 PAGE = 20
 ROUNDS = 11
@@ -79,14 +78,7 @@ class Servers:
         """Milliseconds until now, without what writes and vacuums behind the sessions' backs."""
         status = self.server.status()
         assert status.pid is not None
-        main = psutil.Process(status.pid)
-        times = main.cpu_times()
-        spent = (times.children_user + times.children_system) * 1000
-        for each in main.children():
-            with contextlib.suppress(psutil.Error, OSError):
-                if "[local]" in " ".join(each.cmdline()):
-                    spent += exact_processor_s(each.pid) * 1000
-        return spent
+        return sessions_s(status.pid) * 1000
 
 
 @contextlib.contextmanager

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pkgutil
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 from failproof_es.console.page import Page
 
 
+@cache
 def all_pages() -> tuple[Page[Any, Any], ...]:
     """Every page, by the name of its module."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))

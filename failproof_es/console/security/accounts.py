@@ -31,7 +31,7 @@ class Accounts:
         self._lock = Lock()
         self._version: FileVersion | None = None
         self._hashes: Mapping[str, str] = {}
-        self._unknown = HASHER.hash(token_urlsafe())
+        self._unknown = ""
         if not self._refresh():
             raise InvalidInput.because(
                 "no-account",
@@ -78,7 +78,7 @@ def _comparable_to(hashes: Mapping[str, str], unknown: str) -> str:
     if not hashes:
         return unknown
     parameters = extract_parameters(next(iter(hashes.values())))
-    if parameters == extract_parameters(unknown):
+    if unknown and parameters == extract_parameters(unknown):
         return unknown
     return PasswordHasher.from_parameters(parameters).hash(token_urlsafe())
 

@@ -285,8 +285,9 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 
     This bounds the expected share of false discoveries in multiple comparisons.
     """
-    if len(p_values) < 2:
-        return list(p_values)
-    from scipy import stats  # takes 50 MB, which a report without comparisons need not hold
-
-    return [float(p_value) for p_value in stats.false_discovery_control(list(p_values))]
+    count = len(p_values)
+    order = np.argsort(p_values, kind="stable")
+    scaled = np.asarray(p_values, dtype=float)[order] * (count / np.arange(1, count + 1))
+    adjusted = np.empty(count)
+    adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    return [float(p_value) for p_value in adjusted]

@@ -22,7 +22,7 @@ from tests.acceptance.commands import mock_server
 from tests.benchmarks import __main__ as benchmarks
 from tests.benchmarks import reading
 from tests.benchmarks.all import BENCHMARKS
-from tests.benchmarks.console import pages
+from tests.benchmarks.console import log, pages
 from tests.benchmarks.installation import THIS, Installation
 from tests.benchmarks.reach import workers
 from tests.benchmarks.scale import __main__ as scale
@@ -101,6 +101,7 @@ def make_quick(patched: pytest.MonkeyPatch, shared: Shared) -> None:
     patched.setattr(benchmarks, "postgres_version", cache(benchmarks.postgres_version))
     patched.setattr(workers, "drive", cache(workers.drive))
     patched.setattr(pages, "REQUESTS", 1)
+    patched.setattr(log, "ASKED", 5)
     patched.setattr(reading, "ROUNDS", 2)
 
 

@@ -140,7 +140,7 @@ def test_a_corrected_rate_holds_the_truth_that_the_judged_one_misses(
 def test_gates_on_judges_need_a_calibration_that_holds(
     store: Store, judging_url: str, tmp_path: Path
 ) -> None:
-    judged_run(store, tmp_path, judging_url)
+    judged_run(store, tmp_path, judging_url, cases=40)
     configuration = orjson.loads((tmp_path / "run.yaml").read_bytes())
     limits = {"min_judge_agreement": 0.5, "min_corrected_accuracy": 0.55, "max_judge_age": 30}
 
@@ -162,7 +162,7 @@ def test_gates_on_judges_need_a_calibration_that_holds(
         "these judges were never calibrated: `failproof-es calibrate 2 --labels 100`"
     }
     (tmp_path / "2").write_text("a file with the name of a run")
-    assert calibrate(store, tmp_path, "2", "--labels", "60").exit_code == 0
+    assert calibrate(store, tmp_path, "2", "--labels", "40").exit_code == 0
     label(store, list(sampled(store)))
     closed = calibrate(store, tmp_path, "close", "latest")
     assert closed.exit_code == 0, closed.stderr
@@ -193,7 +193,7 @@ def test_gates_on_judges_need_a_calibration_that_holds(
     assert stale["max_judge_age"]["why"].startswith("these judges were never calibrated")
     changed = started(judges=[{**configuration["judges"][0], "temperature": 0.5}])
     assert "other judges, other parameters or another rule" in changed["max_judge_age"]["why"]
-    fewer = started(selection={"limit": 40})
+    fewer = started(selection={"limit": 30})
     assert "is stale: other cases or rubrics" in fewer["min_corrected_accuracy"]["why"]
     document = shown(store, tmp_path)
     assert document["rates"][0]["corrected"] is None and document["calibration"]["stale"]

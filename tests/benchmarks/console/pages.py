@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import psutil
 import psycopg
 
 from failproof_es.console.app import WARMING
@@ -28,7 +27,7 @@ from tests.benchmarks.console import log
 from tests.benchmarks.console.addresses import Address, addresses
 from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes, TargetFigure
 from tests.benchmarks.servers import benchmark_server
-from tests.benchmarks.watch import exact_processor_s
+from tests.benchmarks.watch import sessions_s
 from tests.console import console, settings_for
 
 REQUESTS = 3
@@ -132,14 +131,7 @@ class Servers:
 
     def ms(self) -> float:
         """Milliseconds until now."""
-        main = psutil.Process(self.pid)
-        times = main.cpu_times()
-        spent = (times.children_user + times.children_system) * 1000
-        for each in main.children():
-            with contextlib.suppress(psutil.Error, OSError):
-                if "[local]" in " ".join(each.cmdline()):
-                    spent += exact_processor_s(each.pid) * 1000
-        return spent
+        return sessions_s(self.pid) * 1000
 
 
 _HOW = (
@@ -189,14 +181,14 @@ ROWS = (
 @contextlib.contextmanager
 def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
     """A log for all rounds."""
-    evaluations, runs = (1_000_000, 5_000) if sizes.large else (sizes.log_cases, 100)
+    evaluations = 1_000_000 if sizes.large else sizes.log_cases
     with benchmark_server() as server:
         url = server.url_as(WRITER)
         with (
             psycopg.connect(server.url, autocommit=True) as administrator,
             Store(url) as store,
         ):
-            log.fill(store, administrator, max(evaluations, 2_000), max(runs, 60))
+            log.fill(store, administrator, max(evaluations, 800), max(evaluations // 200, 60))
         yield lambda: measured(url, comparable=sizes.large)
 
 
