@@ -74,7 +74,13 @@ def begin_reading(
     stdin: int | None, database_url: str, *arguments: str, cwd: Path, **more: str
 ) -> Process:
     """The same, and it reads from the descriptor `stdin`."""
-    variables = environment(database_url, **more)
+    return begin_with(environment(database_url, **more), *arguments, cwd=cwd, stdin=stdin)
+
+
+def begin_with(
+    variables: Mapping[str, str], *arguments: str, cwd: Path, stdin: int | None = None
+) -> Process:
+    """The same with an environment of its own."""
     if usable(variables):
         return _WARM.begin(arguments, variables, cwd, stdin=stdin, stderr=True)
     return subprocess.Popen(
@@ -86,6 +92,15 @@ def begin_reading(
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
+
+
+def programs_of(folder: Path) -> str:
+    """A `PATH` for shells and hooks: its `failproof-es` need not import the program again."""
+    programs = folder / "warm-programs"
+    programs.mkdir()
+    if usable({}):
+        _WARM.write_program(programs / "failproof-es")
+    return os.pathsep.join((str(programs), str(Path(sys.executable).parent), os.environ["PATH"]))
 
 
 def fork_child(command: Sequence[str], **_: object) -> ForkedProcess:

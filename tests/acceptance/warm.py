@@ -52,6 +52,25 @@ so have storms, and tests of following.
 """
 
 
+_SCRIPT = """#!{python} -IS
+import json, os, socket, sys
+
+asking = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+asking.connect({place!r})
+request = {{
+    "arguments": [os.fsencode(argument).hex() for argument in sys.argv[1:]],
+    "environment": dict(os.environ),
+    "cwd": os.getcwd(),
+    "module": {program!r},
+    "grouped": False,
+}}
+socket.send_fds(asking, [json.dumps(request).encode()], [0, 1, 2])
+asking.recv(64)
+code = int(asking.recv(64) or -9)
+sys.exit(code if code >= 0 else 128 - code)
+"""
+
+
 def usable(environment: Mapping[str, str]) -> bool:
     """Whether a forked process is no different with this environment."""
     return hasattr(os, "pidfd_open") and not any(
@@ -231,6 +250,11 @@ class WarmProcess:
             for each in theirs:
                 os.close(each)
         return ForkedProcess(pid, asking, *ours)
+
+    def write_program(self, file: Path) -> None:
+        """Write a script that runs the program as `run` does, for shells and hooks."""
+        file.write_text(_SCRIPT.format(python=self._python, place=self._place(), program=PROGRAM))
+        file.chmod(0o755)
 
     def _asked(
         self,
