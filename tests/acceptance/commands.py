@@ -46,13 +46,17 @@ def run(
 
 
 def completed(
-    arguments: Sequence[str], variables: Mapping[str, str], cwd: Path | None = None
+    arguments: Sequence[str],
+    variables: Mapping[str, str],
+    cwd: Path | None = None,
+    *,
+    module: str = "failproof_es.cli",
 ) -> subprocess.CompletedProcess[str]:
-    """The same with an environment of its own."""
+    """The same with an environment of its own, or of another program of Python."""
     if usable(variables):
-        return _WARM.run(arguments, variables, cwd, timeout_s=180)
+        return _WARM.run(arguments, variables, cwd, timeout_s=180, module=module)
     return subprocess.run(
-        [*PROGRAM, *arguments],
+        [sys.executable, "-m", module, *arguments],
         env=variables,
         cwd=cwd,
         capture_output=True,
@@ -90,6 +94,21 @@ def begin_with(
         stdin=stdin,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def begin_saying(database_url: str, *arguments: str, cwd: Path) -> Process:
+    """Begin a command in a process group of its own. `stdout` has what it says on both streams."""
+    variables = environment(database_url)
+    if usable(variables):
+        return _WARM.begin(arguments, variables, cwd, stdout=True, together=True)
+    return subprocess.Popen(
+        [*PROGRAM, *arguments],
+        env={**variables, "PYTHONUNBUFFERED": "1"},
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         start_new_session=True,
     )
 

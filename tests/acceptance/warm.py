@@ -201,10 +201,14 @@ class WarmProcess:
         environment: Mapping[str, str],
         cwd: Path | None,
         timeout_s: float,
+        *,
+        module: str = PROGRAM,
     ) -> subprocess.CompletedProcess[str]:
         """As `subprocess.run` with captured text. Raises `subprocess.TimeoutExpired`."""
         with tempfile.TemporaryFile("w+b") as out, tempfile.TemporaryFile("w+b") as err:
-            pid, asking = self._asked(arguments, environment, cwd, out.fileno(), err.fileno())
+            pid, asking = self._asked(
+                arguments, environment, cwd, out.fileno(), err.fileno(), module=module
+            )
             process = ForkedProcess(pid, asking, None, None)
             try:
                 code = process.wait(timeout_s)
@@ -227,10 +231,12 @@ class WarmProcess:
         stdin: int | None = None,
         stdout: bool = False,
         stderr: bool = False,
+        together: bool = False,
     ) -> ForkedProcess:
         """As `subprocess.Popen`, in a process group of its own, with these streams as pipes.
 
-        `stdin` is a descriptor to read from; nothing can be read without one.
+        `stdin` is a descriptor to read from; nothing can be read without one. `together` is
+        errors on standard output too.
         """
         ours: list[BinaryIO | None] = []
         theirs: list[int] = []
@@ -242,6 +248,8 @@ class WarmProcess:
                 writing = os.open(os.devnull, os.O_WRONLY)
                 ours.append(None)
             theirs.append(writing)
+        if together:
+            os.dup2(theirs[0], theirs[1])
         try:
             pid, asking = self._asked(
                 arguments, environment, cwd, *theirs, module=module, grouped=True, stdin=stdin
