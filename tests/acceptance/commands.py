@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from failproof_es.cli import main
 from failproof_es.store.store import Store
 from tests.acceptance.sessions import handed_on
-from tests.acceptance.warm import ForkedProcess, WarmProcess, usable
+from tests.acceptance.warm import ForkedProcess, WarmProcess, forking_sidecars, usable
 
 ROOT = Path(__file__).parents[2]
 _WARM = WarmProcess()
@@ -127,16 +127,11 @@ def fork_child(command: Sequence[str], **_: object) -> ForkedProcess:
 
     A cold one imports for half a second before it grades or compiles anything.
     """
-    reading, writing = os.pipe()
-    try:
-        process = _WARM.begin((), os.environ, None, module=command[-1], stdin=reading, stdout=True)
-    except BaseException:
-        os.close(writing)
-        raise
-    finally:
-        os.close(reading)
-    process.stdin = os.fdopen(writing, "wb")
-    return process
+    return _WARM.begin_child(command[-1])
+
+
+SIDECARS = forking_sidecars(_WARM)
+"""In place of `subprocess` in the module of sidecars of this process."""
 
 
 @contextlib.contextmanager

@@ -25,6 +25,7 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, BinaryIO, NoReturn, Self
 
 import orjson
@@ -39,6 +40,9 @@ PRELOADED = (
     "failproof_es.dialects.shipped.failproof.dialect",
     "failproof_es.store.embedded.server", "aiohttp.web", "tests.acceptance.used_early",
 )  # fmt: skip
+OWN_CHILDREN = "TEST_OWN_CHILDREN"
+"""A variable. A forked process that has it starts what runs beside it as its own children."""
+_PYTHONPATH = os.environ.get("PYTHONPATH")
 _READ_AT_START = ("PYTHON", "LC_", "LD_", "LANG", "TZ", "SSL_")
 """How variables begin that an interpreter or a library reads once."""
 _LONGEST_REQUEST = 2**20
@@ -296,6 +300,41 @@ class WarmProcess:
             asking.close()
             raise
 
+    def sidecar(
+        self, command: Sequence[str], *, pass_fds: Sequence[int] = (), **options: Any
+    ) -> subprocess.Popen[bytes] | ForkedProcess:
+        """As `subprocess.Popen` of `[..., "-m", MODULE]`.
+
+        One that is given descriptors, or modules of others, is no fork.
+        """
+        if pass_fds or os.environ.get("PYTHONPATH") != _PYTHONPATH:
+            return subprocess.Popen(command, pass_fds=pass_fds, **options)
+        return self.begin_child(command[-1], stdout=options["stdout"] == subprocess.PIPE)
+
+    def begin_child(self, module: str, *, stdout: bool = True) -> ForkedProcess:
+        """Run a module that reads its task from `stdin`, in the environment of this process."""
+        reading, writing = os.pipe()
+        try:
+            process = self.begin((), os.environ, None, module=module, stdin=reading, stdout=stdout)
+        except BaseException:
+            os.close(writing)
+            raise
+        finally:
+            os.close(reading)
+        process.stdin = os.fdopen(writing, "wb")
+        return process
+
+
+class _ParentProcess(WarmProcess):
+    """The process that forked this one."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self._known = place
+
+    def _place(self) -> str:
+        return self._known
+
 
 def _text(raw: bytes) -> str:
     return raw.decode().replace("\r\n", "\n").replace("\r", "\n")
@@ -361,6 +400,16 @@ def _serve(place: str, preloaded: Sequence[str]) -> dict[str, Any]:
                 sys.exit()
 
 
+def forking_sidecars(warm: WarmProcess) -> SimpleNamespace:
+    """In place of `subprocess` in the module of sidecars: they are forked too."""
+    return SimpleNamespace(
+        Popen=warm.sidecar,
+        PIPE=subprocess.PIPE,
+        DEVNULL=subprocess.DEVNULL,
+        TimeoutExpired=subprocess.TimeoutExpired,
+    )
+
+
 def main() -> None:
     """Be the process that forks, and in each that it forks, the program."""
     request = _serve(sys.argv[1], sys.argv[2:])
@@ -372,6 +421,9 @@ def main() -> None:
     following = sys.modules.get("projections.follower")
     if following is not None and not request["grouped"]:
         following.Follower.__init__.__defaults__ = FOLLOW_AT_THE_END
+    sidecar = sys.modules.get("failproof_es.support.machine.sidecar")
+    if sidecar is not None and OWN_CHILDREN not in os.environ:
+        sidecar.subprocess = forking_sidecars(_ParentProcess(sys.argv[1]))  # type: ignore[attr-defined]
     sys.argv[1:] = [os.fsdecode(bytes.fromhex(each)) for each in request["arguments"]]
     try:
         runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
