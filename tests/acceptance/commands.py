@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from failproof_es.cli import main
 from failproof_es.store.store import Store
 from tests.acceptance.sessions import handed_on
-from tests.acceptance.warm import ForkedProcess, WarmProcess, usable
+from tests.acceptance.warm import ForkedProcess, WarmProcess, forking_sidecars, usable
 
 ROOT = Path(__file__).parents[2]
 _WARM = WarmProcess()
@@ -46,13 +46,17 @@ def run(
 
 
 def completed(
-    arguments: Sequence[str], variables: Mapping[str, str], cwd: Path | None = None
+    arguments: Sequence[str],
+    variables: Mapping[str, str],
+    cwd: Path | None = None,
+    *,
+    module: str = "failproof_es.cli",
 ) -> subprocess.CompletedProcess[str]:
-    """The same with an environment of its own."""
+    """The same with an environment of its own, or of another program of Python."""
     if usable(variables):
-        return _WARM.run(arguments, variables, cwd, timeout_s=180)
+        return _WARM.run(arguments, variables, cwd, timeout_s=180, module=module)
     return subprocess.run(
-        [*PROGRAM, *arguments],
+        [sys.executable, "-m", module, *arguments],
         env=variables,
         cwd=cwd,
         capture_output=True,
@@ -74,7 +78,13 @@ def begin_reading(
     stdin: int | None, database_url: str, *arguments: str, cwd: Path, **more: str
 ) -> Process:
     """The same, and it reads from the descriptor `stdin`."""
-    variables = environment(database_url, **more)
+    return begin_with(environment(database_url, **more), *arguments, cwd=cwd, stdin=stdin)
+
+
+def begin_with(
+    variables: Mapping[str, str], *arguments: str, cwd: Path, stdin: int | None = None
+) -> Process:
+    """The same with an environment of its own."""
     if usable(variables):
         return _WARM.begin(arguments, variables, cwd, stdin=stdin, stderr=True)
     return subprocess.Popen(
@@ -88,21 +98,40 @@ def begin_reading(
     )
 
 
+def begin_saying(database_url: str, *arguments: str, cwd: Path) -> Process:
+    """Begin a command in a process group of its own. `stdout` has what it says on both streams."""
+    variables = environment(database_url)
+    if usable(variables):
+        return _WARM.begin(arguments, variables, cwd, stdout=True, together=True)
+    return subprocess.Popen(
+        [*PROGRAM, *arguments],
+        env={**variables, "PYTHONUNBUFFERED": "1"},
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+
+
+def programs_of(folder: Path) -> str:
+    """A `PATH` for shells and hooks: its `failproof-es` need not import the program again."""
+    programs = folder / "warm-programs"
+    programs.mkdir()
+    if usable({}):
+        _WARM.write_program(programs / "failproof-es")
+    return os.pathsep.join((str(programs), str(Path(sys.executable).parent), os.environ["PATH"]))
+
+
 def fork_child(command: Sequence[str], **_: object) -> ForkedProcess:
     """As `subprocess.Popen` of `[..., "-m", MODULE]` with both pipes, for a child of ours.
 
     A cold one imports for half a second before it grades or compiles anything.
     """
-    reading, writing = os.pipe()
-    try:
-        process = _WARM.begin((), os.environ, None, module=command[-1], stdin=reading, stdout=True)
-    except BaseException:
-        os.close(writing)
-        raise
-    finally:
-        os.close(reading)
-    process.stdin = os.fdopen(writing, "wb")
-    return process
+    return _WARM.begin_child(command[-1])
+
+
+SIDECARS = forking_sidecars(_WARM)
+"""In place of `subprocess` in the module of sidecars of this process."""
 
 
 @contextlib.contextmanager

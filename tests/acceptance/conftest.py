@@ -15,7 +15,9 @@ import pytest
 from failproof_es.events import EVENTS, OperationEvent
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.support.bounded import running_child
+from failproof_es.support.machine import sidecar
 from tests.acceptance.commands import (
+    SIDECARS,
     fork_child,
     invoke,
     mock_server,
@@ -33,6 +35,7 @@ def children_are_forked() -> Iterator[None]:
     )
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(running_child, "subprocess", forking)
+        patched.setattr(sidecar, "subprocess", SIDECARS)
         yield
 
 

@@ -25,6 +25,7 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, BinaryIO, NoReturn, Self
 
 import orjson
@@ -39,6 +40,9 @@ PRELOADED = (
     "failproof_es.dialects.shipped.failproof.dialect",
     "failproof_es.store.embedded.server", "aiohttp.web", "tests.acceptance.used_early",
 )  # fmt: skip
+OWN_CHILDREN = "TEST_OWN_CHILDREN"
+"""A variable. A forked process that has it starts what runs beside it as its own children."""
+_PYTHONPATH = os.environ.get("PYTHONPATH")
 _READ_AT_START = ("PYTHON", "LC_", "LD_", "LANG", "TZ", "SSL_")
 """How variables begin that an interpreter or a library reads once."""
 _LONGEST_REQUEST = 2**20
@@ -49,6 +53,25 @@ They take in what they wrote when they are done, as any run does that is over wi
 Beside a longer one a process follows, which takes a second of the processor to begin: whether it
 came depended on how busy the machine was. What a test begins and looks at meanwhile has one, and
 so have storms, and tests of following.
+"""
+
+
+_SCRIPT = """#!{python} -IS
+import json, os, socket, sys
+
+asking = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+asking.connect({place!r})
+request = {{
+    "arguments": [os.fsencode(argument).hex() for argument in sys.argv[1:]],
+    "environment": dict(os.environ),
+    "cwd": os.getcwd(),
+    "module": {program!r},
+    "grouped": False,
+}}
+socket.send_fds(asking, [json.dumps(request).encode()], [0, 1, 2])
+asking.recv(64)
+code = int(asking.recv(64) or -9)
+sys.exit(code if code >= 0 else 128 - code)
 """
 
 
@@ -182,10 +205,14 @@ class WarmProcess:
         environment: Mapping[str, str],
         cwd: Path | None,
         timeout_s: float,
+        *,
+        module: str = PROGRAM,
     ) -> subprocess.CompletedProcess[str]:
         """As `subprocess.run` with captured text. Raises `subprocess.TimeoutExpired`."""
         with tempfile.TemporaryFile("w+b") as out, tempfile.TemporaryFile("w+b") as err:
-            pid, asking = self._asked(arguments, environment, cwd, out.fileno(), err.fileno())
+            pid, asking = self._asked(
+                arguments, environment, cwd, out.fileno(), err.fileno(), module=module
+            )
             process = ForkedProcess(pid, asking, None, None)
             try:
                 code = process.wait(timeout_s)
@@ -208,10 +235,12 @@ class WarmProcess:
         stdin: int | None = None,
         stdout: bool = False,
         stderr: bool = False,
+        together: bool = False,
     ) -> ForkedProcess:
         """As `subprocess.Popen`, in a process group of its own, with these streams as pipes.
 
-        `stdin` is a descriptor to read from; nothing can be read without one.
+        `stdin` is a descriptor to read from; nothing can be read without one. `together` is
+        errors on standard output too.
         """
         ours: list[BinaryIO | None] = []
         theirs: list[int] = []
@@ -223,6 +252,8 @@ class WarmProcess:
                 writing = os.open(os.devnull, os.O_WRONLY)
                 ours.append(None)
             theirs.append(writing)
+        if together:
+            os.dup2(theirs[0], theirs[1])
         try:
             pid, asking = self._asked(
                 arguments, environment, cwd, *theirs, module=module, grouped=True, stdin=stdin
@@ -231,6 +262,11 @@ class WarmProcess:
             for each in theirs:
                 os.close(each)
         return ForkedProcess(pid, asking, *ours)
+
+    def write_program(self, file: Path) -> None:
+        """Write a script that runs the program as `run` does, for shells and hooks."""
+        file.write_text(_SCRIPT.format(python=self._python, place=self._place(), program=PROGRAM))
+        file.chmod(0o755)
 
     def _asked(
         self,
@@ -263,6 +299,41 @@ class WarmProcess:
         except BaseException:
             asking.close()
             raise
+
+    def sidecar(
+        self, command: Sequence[str], *, pass_fds: Sequence[int] = (), **options: Any
+    ) -> subprocess.Popen[bytes] | ForkedProcess:
+        """As `subprocess.Popen` of `[..., "-m", MODULE]`.
+
+        One that is given descriptors, or modules of others, is no fork.
+        """
+        if pass_fds or os.environ.get("PYTHONPATH") != _PYTHONPATH:
+            return subprocess.Popen(command, pass_fds=pass_fds, **options)
+        return self.begin_child(command[-1], stdout=options["stdout"] == subprocess.PIPE)
+
+    def begin_child(self, module: str, *, stdout: bool = True) -> ForkedProcess:
+        """Run a module that reads its task from `stdin`, in the environment of this process."""
+        reading, writing = os.pipe()
+        try:
+            process = self.begin((), os.environ, None, module=module, stdin=reading, stdout=stdout)
+        except BaseException:
+            os.close(writing)
+            raise
+        finally:
+            os.close(reading)
+        process.stdin = os.fdopen(writing, "wb")
+        return process
+
+
+class _ParentProcess(WarmProcess):
+    """The process that forked this one."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self._known = place
+
+    def _place(self) -> str:
+        return self._known
 
 
 def _text(raw: bytes) -> str:
@@ -329,6 +400,16 @@ def _serve(place: str, preloaded: Sequence[str]) -> dict[str, Any]:
                 sys.exit()
 
 
+def forking_sidecars(warm: WarmProcess) -> SimpleNamespace:
+    """In place of `subprocess` in the module of sidecars: they are forked too."""
+    return SimpleNamespace(
+        Popen=warm.sidecar,
+        PIPE=subprocess.PIPE,
+        DEVNULL=subprocess.DEVNULL,
+        TimeoutExpired=subprocess.TimeoutExpired,
+    )
+
+
 def main() -> None:
     """Be the process that forks, and in each that it forks, the program."""
     request = _serve(sys.argv[1], sys.argv[2:])
@@ -340,6 +421,9 @@ def main() -> None:
     following = sys.modules.get("projections.follower")
     if following is not None and not request["grouped"]:
         following.Follower.__init__.__defaults__ = FOLLOW_AT_THE_END
+    sidecar = sys.modules.get("failproof_es.support.machine.sidecar")
+    if sidecar is not None and OWN_CHILDREN not in os.environ:
+        sidecar.subprocess = forking_sidecars(_ParentProcess(sys.argv[1]))  # type: ignore[attr-defined]
     sys.argv[1:] = [os.fsdecode(bytes.fromhex(each)) for each in request["arguments"]]
     try:
         runpy.run_module(request["module"], run_name="__main__", alter_sys=True)

@@ -17,6 +17,7 @@ import psycopg
 
 from failproof_es.store.store import Store
 from tests.acceptance.commands import Process, begin, begin_reading, run, write_configuration
+from tests.acceptance.warm import OWN_CHILDREN
 from tests.chaos.grounds import Grounds
 from tests.chaos.invariants import violations
 from tests.chaos.plan import LEASE_S, Plan, Strike
@@ -153,7 +154,7 @@ class Storm:
         self._ending.callback(os.close, writing)
         place.process = begin_reading(
             reading, url, "worker", *how,
-            cwd=self._folder, FAILPROOF_ES_HOME=str(self._home),
+            cwd=self._folder, FAILPROOF_ES_HOME=str(self._home), **{OWN_CHILDREN: "1"},
         )  # fmt: skip
         os.close(reading)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import threading
 from pathlib import Path
 from queue import Queue
@@ -16,8 +15,7 @@ import pytest
 from failproof_es.cli.watching.watched_files import changed, stamps
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
-    PROGRAM,
-    environment,
+    begin_saying,
     invoke,
     kill_group,
     write_configuration,
@@ -31,14 +29,7 @@ class Watching:
     """`watch` in a process group of its own; `until` reads what it says up to some words."""
 
     def __init__(self, store: Store, folder: Path, *options: str) -> None:
-        self.process = subprocess.Popen(
-            [*PROGRAM, "watch", "run.yaml", *options],
-            env=environment(store.url, PYTHONUNBUFFERED="1"),
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        self.process = begin_saying(store.url, "watch", "run.yaml", *options, cwd=folder)
         self._lines: Queue[str] = Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

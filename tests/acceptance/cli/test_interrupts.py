@@ -38,7 +38,7 @@ _VALUES = {
     "reason": "why",
     "key": "key.pub",
     "key_file": "key",
-    "log_key": "key.pub",
+    **dict.fromkeys(("log_key", "log_keys"), "key.pub"),
     "seen": "seen",
     "labels": "20",
     "width": "0.1",
@@ -241,7 +241,7 @@ entry.main()
 """
 
 
-@pytest.mark.parametrize(("lasts_s", "code"), [("0", 130), ("60", 4)])
+@pytest.mark.parametrize(("lasts_s", "code"), [("0", 130), ("1", 4)])
 def test_an_interrupt_that_was_swallowed_ends_what_is_over_and_what_goes_on_ends_by_itself(
     lasts_s: str, code: int
 ) -> None:

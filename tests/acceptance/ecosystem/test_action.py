@@ -13,7 +13,14 @@ import pytest
 from ruamel.yaml import YAML
 
 from failproof_es.store.store import Store
-from tests.acceptance.commands import ROOT, environment, invoke, write_configuration, write_suite
+from tests.acceptance.commands import (
+    ROOT,
+    environment,
+    invoke,
+    programs_of,
+    write_configuration,
+    write_suite,
+)
 
 ACTION = ROOT / ".github/actions/evaluate"
 PROGRAMS = Path(sys.executable).parent
@@ -112,6 +119,7 @@ class Step:
     def __init__(self, folder: Path, store: Store) -> None:
         self.folder = folder
         self._store = store
+        self.path = programs_of(folder)
         self.kept = folder / "temp/failproof-es"
         (folder / "temp").mkdir()
 
@@ -119,7 +127,7 @@ class Step:
         """Evaluate."""
         variables = {
             **environment(self._store.url),
-            "PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}",
+            "PATH": self.path,
             "RUNNER_TEMP": str(self.folder / "temp"),
             "GITHUB_OUTPUT": str(self.folder / "output"),
             "GITHUB_STEP_SUMMARY": str(self.folder / "summary"),
@@ -210,9 +218,8 @@ def test_a_report_too_large_for_a_summary_is_shown_without_its_failures_and_says
         "esac\n"
     )
     (programs / "failproof-es").chmod(0o755)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys.modules[__name__], "PROGRAMS", f"{programs}{os.pathsep}{PROGRAMS}")
-        done = step.run("run.yaml")
+    step.path = f"{programs}{os.pathsep}{step.path}"
+    done = step.run("run.yaml")
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "summary").read_text() == (
         "# it\n\n## Verdict\n\nfine\n\n"

@@ -18,7 +18,13 @@ import pytest
 from ruamel.yaml import YAML
 
 from failproof_es.store.store import Store
-from tests.acceptance.commands import ROOT, environment, write_configuration, write_suite
+from tests.acceptance.commands import (
+    ROOT,
+    environment,
+    programs_of,
+    write_configuration,
+    write_suite,
+)
 
 PROGRAMS = Path(sys.executable).parent
 HOOKS = ROOT / ".pre-commit-hooks.yaml"
@@ -82,7 +88,7 @@ def test_changed_suites_and_configurations_are_checked_and_nothing_is_sent(
     git(work, "add", ".")
     variables = {
         **environment(store.url, PRE_COMMIT_HOME=str(tmp_path / "cache")),
-        "PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}",
+        "PATH": programs_of(tmp_path),
     }
     done = subprocess.run(
         [PROGRAMS / "pre-commit", "run"],

@@ -20,6 +20,7 @@ from failproof_es.store.store import Store
 from tests.acceptance.commands import (
     ROOT,
     asked,
+    completed,
     environment,
     invoke,
     write_configuration,
@@ -31,20 +32,12 @@ PAGE = ROOT / "docs/how-to/pytest.md"
 HEAVY = {"httptools", "httpx", "psycopg", "pydantic", "numpy", "pandas", "rich", "click"}
 OTHERS = ("cacheprovider", "hypothesispytest", "schemathesis", "anyio")
 """Plugins that these test runs need not load: each process would take most of a second."""
-PYTEST = [sys.executable, "-m", "pytest", *(f"-pno:{name}" for name in OTHERS)]
+WITHOUT_OTHERS = [f"-pno:{name}" for name in OTHERS]
 
 
 def pytest_of(folder: Path, store: Store, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A test run in the folder, to its end."""
-    return subprocess.run(
-        [*PYTEST, *arguments],
-        cwd=folder,
-        env=environment(store.url),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return completed([*WITHOUT_OTHERS, *arguments], environment(store.url), folder, module="pytest")
 
 
 def runs_of(store: Store) -> list[tuple[int, str]]:
@@ -232,7 +225,7 @@ def test_a_test_run_that_uses_none_of_it_loads_none_of_it(
     )
     plugins = ["-p", "failproof_es.testing.pytest_plugin"]
     done = subprocess.run(
-        [*PYTEST, *plugins, *workers],
+        [sys.executable, "-m", "pytest", *WITHOUT_OTHERS, *plugins, *workers],
         cwd=tmp_path,
         env={"PATH": os.environ["PATH"], "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,

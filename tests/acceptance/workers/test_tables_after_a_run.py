@@ -13,6 +13,7 @@ from failproof_es.store.store import Store
 from projections import PROJECTIONS
 from projections.runner import status
 from tests.acceptance.commands import Process, begin, hurry, kill_group, mock_server, run
+from tests.acceptance.warm import OWN_CHILDREN
 from tests.acceptance.workers.processes import begin_worker, end_of, plan, wait_until
 from tests.processes import children_with
 
@@ -51,7 +52,8 @@ def test_a_run_whose_follower_was_killed_leaves_no_table_behind(
 ) -> None:
     with mock_server(400) as url:
         plan(store, tmp_path, url, 80)
-        process = begin(store.url, "resume", "1", "--quiet", cwd=tmp_path)
+        own = {OWN_CHILDREN: "1"}
+        process = begin(store.url, "resume", "1", "--quiet", cwd=tmp_path, **own)
         kill_follower(process)
         hurry(url)
         said = end_of(process)

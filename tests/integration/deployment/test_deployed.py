@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import sysconfig
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,14 @@ import pytest
 
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.environment import DATABASE_URL, PASSWORD_FILE
-from tests.acceptance.commands import mock_server, write_configuration, write_suite
+from tests.acceptance.commands import (
+    begin_with,
+    completed,
+    mock_server,
+    programs_of,
+    write_configuration,
+    write_suite,
+)
 from tests.conftest import create_database, database_url_as
 from tests.integration.deployment.files import EXAMPLES, compose, documents
 from tests.own_server import own_server
@@ -44,10 +50,17 @@ def secrets(tmp_path: Path) -> dict[str, Path]:
     return files
 
 
-def variables(server: EmbeddedServer, secrets: dict[str, Path], login: str) -> dict[str, str]:
-    programs = sysconfig.get_path("scripts")
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """Where shells find the program."""
+    return programs_of(tmp_path)
+
+
+def variables(
+    server: EmbeddedServer, secrets: dict[str, Path], login: str, path: str = os.environ["PATH"]
+) -> dict[str, str]:
     return {
-        "PATH": f"{programs}:{os.environ['PATH']}",
+        "PATH": path,
         "HOME": os.environ["FAILPROOF_ES_HOME"],
         "FAILPROOF_ES_HOME": os.environ["FAILPROOF_ES_HOME"],
         DATABASE_URL: database_url_as(server, NAME, login),
@@ -89,9 +102,9 @@ def ask(server: EmbeddedServer, statement: str) -> Any:
 
 @pytest.mark.slow
 def test_the_commands_make_the_logins_and_two_workers_drive_a_run(
-    server: EmbeddedServer, secrets: dict[str, Path], tmp_path: Path
+    server: EmbeddedServer, secrets: dict[str, Path], tmp_path: Path, path: str
 ) -> None:
-    as_administrator = variables(server, secrets, "postgres")
+    as_administrator = variables(server, secrets, "postgres", path)
     for command in migrating(tmp_path):  # the second one finds everything there
         done = execute(command, as_administrator, tmp_path)
         assert done.returncode == 0, done.stderr
@@ -103,23 +116,16 @@ def test_the_commands_make_the_logins_and_two_workers_drive_a_run(
     assert passwords == 2
 
     as_worker = variables(server, secrets, "worker")
-    program = [sys.executable, "-m", "failproof_es.cli"]
     alive = tmp_path / "alive"
     with mock_server(latency_ms=20) as url:
         write_suite(tmp_path, 16)
         write_configuration(tmp_path, url)
-        planned = execute([*program, "start", "run.yaml", "--detach"], as_worker, tmp_path)
+        planned = completed(["start", "run.yaml", "--detach"], as_worker, tmp_path)
         assert planned.returncode == 0, planned.stderr
         service = compose(tmp_path)["services"]["worker"]
         arguments = [part.replace("/tmp/alive", str(alive)) for part in service["command"]]
         running = [
-            subprocess.Popen(
-                [*program, *arguments],
-                env=as_worker,
-                cwd=tmp_path,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-            )
+            begin_with(as_worker, *arguments, cwd=tmp_path)
             for _ in range(service["deploy"]["replicas"])
         ]
         try:
@@ -139,7 +145,7 @@ def test_the_commands_make_the_logins_and_two_workers_drive_a_run(
     assert all("leaving after the requests in flight" in each for each in said)
     assert not any("warning" in each or "error" in each for each in said), said
     assert_the_console_serves(variables(server, secrets, "auditor"), tmp_path)
-    refused = execute([*program, "worker"], variables(server, secrets, "auditor"), tmp_path)
+    refused = completed(["worker"], variables(server, secrets, "auditor"), tmp_path)
     assert (refused.returncode, "failproof_writer" in refused.stderr) == (2, True), refused.stderr
 
 
@@ -157,17 +163,11 @@ def assert_the_console_serves(as_auditor: dict[str, str], folder: Path) -> None:
     ]
     probe = [part.replace(":8321/", f":{port}/") for part in service["healthcheck"]["test"][3:]]
     url = f"http://127.0.0.1:{port}/runs/1.json"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "failproof_es.cli", *arguments, f"--port={port}"],
-        env=as_auditor,
-        cwd=folder,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = begin_with(as_auditor, *arguments, f"--port={port}", cwd=folder)
     assert process.stderr is not None
     with process, process.stderr:
         try:
-            assert f"http://127.0.0.1:{port}" in process.stderr.readline()
+            assert f"http://127.0.0.1:{port}" in process.stderr.readline().decode()
             # As often as Compose asks before it takes the service for ill.
             for _ in range(service["healthcheck"]["retries"]):
                 healthy = execute([sys.executable, "-c", *probe], as_auditor, folder)
@@ -187,10 +187,10 @@ def assert_the_console_serves(as_auditor: dict[str, str], folder: Path) -> None:
 
 
 def test_no_login_is_made_without_a_password(
-    server: EmbeddedServer, secrets: dict[str, Path], tmp_path: Path
+    server: EmbeddedServer, secrets: dict[str, Path], tmp_path: Path, path: str
 ) -> None:
     secrets["auditor"].write_text("\n")
     script = ["failproof-es", "db", "shell", "--", f"--file={EXAMPLES / 'logins.sql'}"]
-    refused = execute(script, variables(server, secrets, "postgres"), tmp_path)
+    refused = execute(script, variables(server, secrets, "postgres", path), tmp_path)
     assert refused.returncode == 3
     assert "AUDITOR_PASSWORD_FILE" in refused.stderr

@@ -57,7 +57,7 @@ def test_workers_whose_limits_change_leave_no_error_in_the_server_s_log(
         server = SometimesBusy()
         url = await server.start()
         try:
-            write_suite(tmp_path, 60)
+            write_suite(tmp_path, 30)
             execution = {"parallel_workers": 4, "retry_attempts": 5, "retry_delay_ms": 1}
             write_configuration(tmp_path, url, execution=execution)
             done = await asyncio.to_thread(
@@ -77,7 +77,7 @@ def test_workers_whose_limits_change_leave_no_error_in_the_server_s_log(
 
     with errors_in_log(postgres_server) as errors:
         asyncio.run(main())
-    assert count(store, "Scored") == 60
+    assert count(store, "Scored") == 30
     assert count(store, "LimitChanged") > 10
     # On a machine that stands still a worker may lose its lease: no limit made that.
     assert [each for each in errors if "lease of run" not in each] == []
