@@ -6,7 +6,7 @@ CODES = {
     "already-repaired": "Another process repaired the log's tree first.",
     "ambiguous-name": "A name fits two things, for example a file and a shipped configuration.",
     "answers-missing": "A recorded run lacks answers, so it cannot be imported as one run.",
-    "cannot-listen": "The console cannot open its host and port, for example a port in use.",
+    "cannot-listen": "A server cannot open its host and port, for example a port in use.",
     "checkpoint-gap": "A proof begins after the checkpoint that the witness cosigned last.",
     "checkpoint-outdated": "A checkpoint is older than the one that the witness cosigned last.",
     "checkpoint-unusable": "A kept checkpoint cannot be read, or its signature does not verify.",

@@ -64,7 +64,7 @@ def _seal(connection: Connection, run_id: UUID) -> LeafRow:
 
 def _event(connection: Connection, run_id: UUID, position: int) -> LeafRow:
     for row in _closed(ledger.rows_at(connection, [position])):
-        if row.run_id in (None, run_id.bytes):  # questions belong to no run
+        if run_id.bytes in (row.run_id, row.stream_id):
             return row
     raise InvalidInput.because(
         "unknown-event",

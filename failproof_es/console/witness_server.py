@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -16,6 +17,7 @@ from failproof_es.problems import InvalidInput
 BODY_S = 10.0
 """Seconds for the body of a request."""
 _MOST_CONNECTIONS = 200
+_LOGGER = logging.getLogger("uvicorn.error")
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
@@ -53,7 +55,8 @@ class WitnessApp:
         except TimeoutError:
             return WitnessReply(408, "the request did not arrive in time\n")
         except InvalidInput as error:
-            return WitnessReply(500, f"{error}\n")
+            _LOGGER.error(f"{error}")
+            return WitnessReply(500, "the witness cannot use what it keeps\n")
         return WitnessReply(404, "POST /add-checkpoint, or GET /<origin hash>/checkpoint\n")
 
 

@@ -151,6 +151,8 @@ class SigningKey:
     @classmethod
     def generate(cls, name: str, kind: Kind = ED25519) -> SigningKey:
         """A new key. Raises `NoteError` for a name that a note can't carry."""
+        if kind == ML_DSA_COSIGNATURE:
+            _length_and(name.encode())
         return cls(_checked_name(name), _ALGORITHMS[kind].generate(), kind)
 
     def dump(self) -> str:

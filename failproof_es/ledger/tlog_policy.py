@@ -73,6 +73,11 @@ class Policy:
         everyone = {_EVERYONE: _Threshold(len(cosigners), tuple(reader.witnesses))}
         return cls((log,), reader.witnesses, everyone, _EVERYONE)
 
+    def require_log(self) -> None:
+        """Raise `PolicyError` if no log counts."""
+        if not self.logs:
+            raise PolicyError((None, "the policy has no log"))
+
     def open(self, signed: Note) -> tuple[Checkpoint, dict[str, int | None]]:
         """The checkpoint in the note; the time of each witness's cosignature, by the key's name.
 
@@ -102,7 +107,8 @@ class Policy:
                 return checkpoint.opened(signed, log)
             except NoteError as error:
                 problems.append((None, str(error)))
-        raise PolicyError(*(problems or [(None, "the policy has no log")]))
+        self.require_log()
+        raise PolicyError(*problems)
 
     def _agreeing(self, by: set[str]) -> set[str]:
         """These witnesses, and the groups that they satisfy. Groups name only earlier ones."""
@@ -176,7 +182,7 @@ class _Reader:
         self._require_new(words[0])
         self.witnesses[words[0]] = self._key(words[1], COSIGNATURES, "a cosigner's")
         if len(words) == 3:
-            self.urls[words[0]] = words[2]
+            self.urls[words[0]] = _as_text(words[2])
 
     def _group(self, words: list[str]) -> None:
         if len(words) < 3:
@@ -200,7 +206,7 @@ class _Reader:
             self._require_known(words[0])
 
     def _key(self, text: str, kinds: frozenset[Kind], whose: str) -> PublicKey:
-        return self.checked(PublicKey.parse(text), kinds, whose)
+        return self.checked(PublicKey.parse(_as_text(text)), kinds, whose)
 
     def checked(self, key: PublicKey, kinds: frozenset[Kind], whose: str) -> PublicKey:
         """The key itself. Raises `ValueError` for a wrong kind, and for a key that is there."""
@@ -230,6 +236,11 @@ def _threshold(text: str, members: int) -> int:
             f"{escape_name(text)} is neither all nor any nor a number from 1 to {members}"
         )
     return int(text)
+
+
+def _as_text(octets: str) -> str:
+    """Octets of a line that have to be UTF-8. Raises `ValueError`."""
+    return octets.encode("ascii", "surrogateescape").decode()
 
 
 def escape_name(name: str) -> str:

@@ -27,6 +27,8 @@ from failproof_es.ledger.note import Note, NoteError
 from failproof_es.ledger.tlog_policy import Policy
 
 FIRST_LINE = "c2sp.org/tlog-proof@v1"
+MOST_BYTES = 256 << 20
+"""Of a proof: an event can hold texts of many megabytes."""
 _EXTRA = "extra "
 _INDEX = "index "
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
@@ -65,6 +67,8 @@ class ProvenByLog:
 
 def read(content: bytes) -> TlogProof:
     """Parse a file. Raises `ProofError`."""
+    if len(content) > MOST_BYTES:
+        raise ProofError(f"a proof has at most {MOST_BYTES:,} bytes")
     try:
         return parse(content.decode())
     except UnicodeDecodeError:
@@ -95,6 +99,8 @@ def verify(proof: TlogProof, policy: Policy) -> ProvenByLog:
 def parse(text: str) -> TlogProof:
     """Parse a proof in its one canonical form. Raises `ProofError`."""
     head, separator, signed = text.partition("\n\n")
+    if head.count("\n") > _MOST_HASHES + 3:
+        raise ProofError(f"there are more than {_MOST_HASHES} hashes")
     first, *lines = head.split("\n")
     if first != FIRST_LINE or not separator:
         raise ProofError(f"the first line is not {FIRST_LINE}, or no checkpoint follows")

@@ -55,14 +55,16 @@ def ask_witnesses(
     problems: dict[str, str] = {}
     for name, url in policy.urls.items():
         try:
-            signed = _ask(connection, signed, url, policy.witnesses[name])
-        except NotCosigned as error:
+            cosigned = _ask(connection, signed, url, policy.witnesses[name])
+            note.parse(str(cosigned))  # one with too many signatures is none
+            signed = cosigned
+        except (NotCosigned, NoteError) as error:
             problems[name] = str(error)
     return signed, problems
 
 
 def _ask(connection: Connection, signed: Note, url: str, key: PublicKey) -> Note:
-    since = 0
+    since, size = 0, checkpoint.parse(signed.text).size
     for _ in range(_MOST_TRIES):
         reply = _post(url, cosigning_request(connection, signed, since))
         if reply.status == 200:
@@ -70,6 +72,11 @@ def _ask(connection: Connection, signed: Note, url: str, key: PublicKey) -> Note
         if reply.status != 409:
             break
         since = _size_seen(reply.body)
+        if since > size:
+            raise NotCosigned(
+                f"it says that it cosigned {since:,} events of this log already, which has "
+                f"{size:,} here: unless it was asked for more meanwhile, the log was cut off"
+            )
     text = one_line(shortened(reply.body.decode(errors="replace").strip(), _LONGEST_REASON))
     raise NotCosigned(f"HTTP {reply.status}: {text}")
 
@@ -101,12 +108,16 @@ def _size_seen(body: bytes) -> int:
 
 def _with_cosignature(signed: Note, lines: bytes, key: PublicKey) -> Note:
     """The note with the cosignature of the key in a reply; lines of other keys are left out."""
+    identity = key.name, key.key_id
     try:
         answered = note.parse(f"{signed.text}\n{lines.decode()}")
-        answered.verify(key)
+        if answered.text != signed.text:
+            raise NoteError("it answers with another text")
+        for line in answered.signatures:
+            if (line.name, line.key_id) == identity:
+                cosigned = signed.signed(line)
+                cosigned.verify(key)
+                return cosigned
     except (NoteError, UnicodeDecodeError) as error:
         raise NotCosigned(f"it answers with no cosignature of its key: {error}") from None
-    identity = key.name, key.key_id
-    return signed.signed(
-        *(line for line in answered.signatures if (line.name, line.key_id) == identity)
-    )
+    raise NotCosigned("it answers with no cosignature of its key")

@@ -156,7 +156,7 @@ def read_key(path: Path, kinds: frozenset[Kind]) -> SigningKey:
     try:
         with open_regular(path) as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            text = file.read(_MOST_BYTES).decode("ascii")
+            text = file.read(_MOST_BYTES).decode()
         if mode & 0o077:
             raise InvalidInput.because(
                 "signing-key-exposed",

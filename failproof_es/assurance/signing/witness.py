@@ -22,8 +22,8 @@ from failproof_es.ledger.merkle import HASH_BYTES, InvalidProof, verify_consiste
 from failproof_es.ledger.note import Note, NoteError, PublicKey, SigningKey
 from failproof_es.problems import InvalidInput
 
-MOST_BYTES = 1 << 18
-"""Of a request, or of a reply. A checkpoint that the log records has at most 64 KiB."""
+MOST_BYTES = 1 << 20
+"""Of a request, or of a reply. A checkpoint that the log records has at most half of it."""
 _OLD = "old "
 _SIZE = re.compile(r"0|[1-9][0-9]{0,18}")
 _MOST_HASHES = 63
@@ -164,7 +164,10 @@ class Witness:
                     verify_consistency(seen.size, seen.root, new.size, new.root, request.proof)
             except InvalidProof as error:
                 return WitnessReply(422, f"{error}\n")
-            signature = self.own.sign(request.signed.text, at=at)
+            try:
+                signature = self.own.sign(request.signed.text, at=at)
+            except NoteError as error:
+                return WitnessReply(400, f"{error}\n")
             of_log = [
                 line
                 for line in request.signed.signatures

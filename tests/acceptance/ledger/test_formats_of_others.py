@@ -11,6 +11,7 @@ from typing import Any
 
 import cbor2
 import click.testing
+import psycopg
 import pytest
 import scitt_cose
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -49,6 +50,10 @@ def recording(
             write_configuration(folder, mock_url, gates=of_run, prompts=prompts)
             done = invoke(url, "start", "run.yaml", "--quiet", cwd=folder)
             assert done.exit_code in (0, 3), done.output
+        write_configuration(folder, mock_url, gates=gates)
+        options = ("--quiet", "--only", "id:case-00000")
+        done = invoke(url, "start", "run.yaml", *options, cwd=folder)
+        assert done.exit_code == 0, done.output
         keys = invoke(url, "ledger", "key", "-o", "log.pub", cwd=folder)
         assert keys.exit_code == 0, keys.output
 
@@ -106,7 +111,7 @@ def scitt_accepts(receipt: bytes, entry: bytes, key: bytes) -> bool:
     return bool(verdict.ok)
 
 
-@every("event", [None, 1, 4])
+@every("event", [None, 8, 9])
 def test_a_cose_receipt_is_verified_by_scitt_cose(
     does: Does, tmp_path: Path, event: int | None
 ) -> None:
@@ -135,8 +140,8 @@ def test_a_cose_receipt_is_verified_by_scitt_cose(
 
 
 def test_a_receipt_of_each_format_holds_the_same_event(does: Does, tmp_path: Path) -> None:
-    does("evidence", "export", "1", "--format", "cose", "--event", 2, "-o", "run.cose")
-    options = ("--event", 2, "--no-checkpoint")
+    does("evidence", "export", "1", "--format", "cose", "--event", 8, "-o", "run.cose")
+    options = ("--event", 8, "--no-checkpoint")
     does("evidence", "export", "1", "--format", "tlog-proof", *options, "-o", "run.tlog-proof")
     unprotected = cbor2.loads((tmp_path / "run.cose").read_bytes()).value[1]
     lines = (tmp_path / "run.tlog-proof").read_text().splitlines()
@@ -185,6 +190,9 @@ def test_ours_verifies_it_and_says_the_event(does: Does, tmp_path: Path) -> None
         (("--event", "999999", "--format", "cose"), 2, "the run has no event at 999999"),
         (("--event", "3"), 2, "--event needs --format tlog-proof or cose"),
         (("--format", "in-toto", "--event", "3"), 2, "--event needs"),
+        (("--format", "in-toto", "--no-checkpoint"), 2, "is signed anew"),
+        (("--format", "cose", "--checkpoint", "5"), 2, "is signed anew"),
+        (("--format", "cose", "--event", str(1 << 63)), 2, "--event"),
         (("--format", "tlog-proof", "--checkpoint", "999999"), 2, "no checkpoint of 999999"),
         (("--format", "tlog-proof", "--checkpoint", "1"), 2, "no checkpoint of 1 "),
     ],
@@ -289,6 +297,27 @@ def test_every_changed_byte_of_a_test_result_is_refused(does: Does, tmp_path: Pa
             attested(tmp_path, key)
 
 
+def test_a_gate_that_was_changed_in_the_log_is_not_attested(
+    does: Does, administrator: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    """By somebody who can change rows: the log's key must not sign what the seal does not prove."""
+    administrator.execute("ALTER TABLE failproof.events DISABLE TRIGGER ALL")
+    changed = administrator.execute(
+        "UPDATE failproof.events SET state = convert_to(replace(convert_from(state, 'UTF8'),"
+        " '\"met\":false', '\"met\":true'), 'UTF8') WHERE topic = 'RunCompleted'"
+        " AND convert_from(state, 'UTF8') LIKE '%\"met\":false%'"
+    )
+    assert changed.rowcount == 1
+    does("evidence", "export", "2", "--format", "in-toto", "-o", "made", code=1)
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_part_of_the_cases_is_said(does: Does, tmp_path: Path) -> None:
+    does("evidence", "export", "4", "--format", "in-toto", "-o", "made")
+    _, cases = attested(tmp_path, public_key(tmp_path))["subject"]
+    assert cases["name"].endswith("suite.jsonl: 1 of 3")
+
+
 def test_a_run_without_gates_has_no_test_result(does: Does, tmp_path: Path) -> None:
     done = does("evidence", "export", "3", "--format", "in-toto", "-o", "made", code=2)
-    assert "no gates" in done.stderr and not (tmp_path / "made").exists()
+    assert "has no gates" in done.stderr and not (tmp_path / "made").exists()

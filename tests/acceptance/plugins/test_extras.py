@@ -42,6 +42,7 @@ PACKAGES = {
     "itsdangerous": "itsdangerous",
     "limits": "limits",
     "pyarrow": "pyarrow",
+    "cbor2": "cbor2",
     "opentelemetry.sdk": "opentelemetry-sdk",
     "opentelemetry.exporter.otlp.proto.http": "opentelemetry-exporter-otlp-proto-http",
 }

@@ -182,3 +182,4 @@ def test_a_folder_that_cannot_be_used_is_no_cosignature(server: str, tmp_path: P
     place.write_text("damaged")
     posted = httpx.post(f"{server}/add-checkpoint", content=request(0, 5))
     assert posted.status_code == 500 and "—" not in posted.text
+    assert str(tmp_path) not in posted.text

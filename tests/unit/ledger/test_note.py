@@ -213,6 +213,8 @@ def test_ml_dsa_cosigns_checkpoints_alone(text: str) -> None:
 
 
 def test_a_name_too_long_for_the_structure_is_refused() -> None:
-    key = SigningKey.generate("w" * 256, ML_DSA_COSIGNATURE)
     with pytest.raises(NoteError, match="1 to 255 bytes"):
-        key.sign(CHECKPOINT.text(), at=5)
+        SigningKey.generate("w" * 256, ML_DSA_COSIGNATURE)
+    of_long_log = Checkpoint("l" * 256, 7, CHECKPOINT.root)
+    with pytest.raises(NoteError, match="1 to 255 bytes"):
+        SigningKey.generate("w" * 255, ML_DSA_COSIGNATURE).sign(of_long_log.text(), at=5)

@@ -8,8 +8,8 @@ from pathlib import Path
 from uuid import UUID
 
 import click
-import orjson
 
+from failproof_es.assurance.attested_result import attest_gates
 from failproof_es.assurance.event_receipt import cose_receipt, prove_in_tree
 from failproof_es.assurance.run_evidence import evidence_lines
 from failproof_es.assurance.signing.checkpoint_signer import own_key, sign_and_keep_checkpoint
@@ -25,12 +25,9 @@ from failproof_es.cli.usage import WrongUsage
 from failproof_es.engine.replays.evidence import replay_bundle
 from failproof_es.ledger import bundle, tlog_proof
 from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
-from failproof_es.ledger.event_line import parse_event
 from failproof_es.ledger.note import COSIGNATURES, LOG_SIGNATURES, SigningKey
 from failproof_es.ledger.tlog_policy import Policy
 from failproof_es.ledger.tlog_proof import ProofError
-from failproof_es.reading.attested_result import attest_gates
-from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store import ledger
 from failproof_es.store.connecting import connect
 from failproof_es.store.ledger import Connection
@@ -84,7 +81,7 @@ def evidence() -> None:
     "(in-toto).",
 )  # fmt: skip
 @click.option(
-    "--event", "position", type=click.IntRange(min=1), metavar="POSITION",
+    "--event", "position", type=click.IntRange(1, (1 << 63) - 1), metavar="POSITION",
     help="With tlog-proof or cose: prove this event of the run instead of its seal.",
 )  # fmt: skip
 @click.option("--no-checkpoint", is_flag=True, help="Take the newest checkpoint; sign nothing.")
@@ -114,6 +111,11 @@ def export(
     """
     if position is not None and file_format not in EVENT_FORMATS:
         raise WrongUsage("options-conflict", f"--event needs --format {' or '.join(EVENT_FORMATS)}")
+    if file_format in SIGNED_FORMATS and (no_checkpoint or size is not None):
+        raise WrongUsage(
+            "options-conflict",
+            f"--format {file_format} is signed anew: leave out --checkpoint and --no-checkpoint",
+        )
     if file_format == "cose":
         require_extra("cose", "a COSE receipt")
     with session().open_store() as store:
@@ -146,15 +148,16 @@ def _pieces(connection: Connection, request: EvidenceRequest) -> Iterable[bytes]
     """The content of the file. Raises as `evidence_lines` does, and `attest_gates`."""
     run_id, size, key = request.run_id, request.size, request.key
     own = own_public_key(ledger.origin(connection))
+    lines = evidence_lines(connection, run_id, size, own)
     if request.file_format == "bundle":
-        return evidence_lines(connection, run_id, size, own)
+        return lines
+    if request.file_format == "in-toto":
+        assert key is not None
+        return [attest_gates(run_id, lines, key)]
     proof = prove_in_tree(connection, run_id, request.position, size, own)
     if key is None:
         return [str(proof).encode()]
-    if request.file_format == "cose":
-        return [cose_receipt(proof, key)]
-    seal = orjson.loads(parse_event(proof.extra, 1).state)["root"]
-    return [attest_gates(RecordedRun.read_events(connection, run_id), seal, key)]
+    return [cose_receipt(proof, key)]
 
 
 @evidence.command("verify")
@@ -234,11 +237,15 @@ def _policy(key: str | None, cosigners: tuple[str, ...], file: Path | None) -> P
     if (key is None) == (file is None) or (file is not None and cosigners):
         raise WrongUsage("options-conflict", "say whose signatures count: --key, or --policy alone")
     if file is not None:
-        return read_policy(file)
+        policy = read_policy(file)
+        with told_policy(file):
+            policy.require_log()
+        return policy
     assert key is not None
     log_key = read_public_key(key, LOG_SIGNATURES)
+    cosigner_keys = dict.fromkeys(read_public_key(text, COSIGNATURES) for text in cosigners)
     with told_policy():
-        return Policy.of(log_key, [read_public_key(text, COSIGNATURES) for text in cosigners])
+        return Policy.of(log_key, list(cosigner_keys))
 
 
 def _print_proof(content: bytes, policy: Policy) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import signal
 import time
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -125,9 +126,11 @@ def checkpoint(
             text = _add_cosignatures(connection, add)
         else:
             sign_and_keep_checkpoint(connection)
-            newest = newest_note(connection, _public_key(None, tables.origin(connection)))
+            origin = tables.origin(connection)
+            newest = newest_note(connection, _public_key(None, origin))
             if policy is not None:
-                newest = _have_cosigned(connection, newest, policy)
+                own = policy if policy.logs else replace(policy, logs=(_public_key(None, origin),))
+                newest = _have_cosigned(connection, newest, own)
             text = str(newest if since is None else cosigning_request(connection, newest, since))
     if output is not None:
         write_file(output, [text.encode()])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -25,6 +27,7 @@ from failproof_es.assurance.signing.witness import (
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import CliCommand, CliGroup
 from failproof_es.cli.rendering.output import say, write_file
+from failproof_es.cli.usage import WrongUsage
 from failproof_es.ledger.note import (
     COSIGNATURE,
     COSIGNATURES,
@@ -136,10 +139,21 @@ def serve(
     require_extra("console", "a witness")
     from failproof_es.console.witness_server import make_witness_server
 
-    logs = [read_public_key(text, LOG_SIGNATURES) for text in log_keys]
+    logs = {log.name: log for log in (read_public_key(text, LOG_SIGNATURES) for text in log_keys)}
+    if len(logs) < len(log_keys):
+        raise WrongUsage("options-conflict", "--log-key names a log twice")
     own = _cosigner(key_file, name, _ALGORITHMS[algorithm])
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    say(f"{own.public}")
-    say(f"cosigns {', '.join(log.name for log in logs)} at http://{host}:{port}/add-checkpoint")
-    serving = Witness(own, {log.name: log for log in logs}, folder)
-    make_witness_server(serving, host, port).run()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        listening = socket.create_server((host, port))
+    except (OSError, OverflowError) as error:
+        raise InvalidInput.because(
+            "cannot-listen",
+            f"cannot serve at {host}:{port} with the folder {folder}: {error}",
+            remedy="choose another --port, --host or --folder",
+        ) from None
+    with listening:
+        say(f"{own.public}")
+        say(f"cosigns {', '.join(logs)} at http://{host}:{port}/add-checkpoint")
+        with suppress(KeyboardInterrupt):  # the way to stop it
+            make_witness_server(Witness(own, logs, folder), host, port).run([listening])

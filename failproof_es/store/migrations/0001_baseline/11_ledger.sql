@@ -45,7 +45,7 @@ CREATE TABLE failproof.ledger_checkpoints (
     recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     tree integer NOT NULL DEFAULT failproof.current_tree(),
     CONSTRAINT ledger_checkpoints_size_counts CHECK (tree_size >= 0),
-    CONSTRAINT ledger_checkpoints_note_is_short CHECK (octet_length(note) <= 65536),
+    CONSTRAINT ledger_checkpoints_note_is_short CHECK (octet_length(note) <= 524288),
     -- Not a unique one: a cosignature by ML-DSA is longer than a row of its index can be.
     CONSTRAINT ledger_checkpoints_note_once EXCLUDE USING hash (note WITH =)
 );
