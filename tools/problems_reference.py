@@ -6,6 +6,7 @@ python -m tools.problems_reference > docs/reference/problems.md
 from __future__ import annotations
 
 import ast
+import gc
 import re
 import sys
 from collections import defaultdict
@@ -90,16 +91,34 @@ def codes() -> Mapping[str, Sequence[Sentence]]:
 @cache
 def _trees() -> list[ast.Module]:
     files = [file for room in ROOMS for file in sorted((ROOT / room).rglob("*.py"))]
-    return [ast.parse(file.read_text("utf-8")) for file in files if _OTHER not in file.parents]
+    texts = [file.read_text("utf-8") for file in files if _OTHER not in file.parents]
+    gc.disable()  # or it looks again and again through nodes that all stay: two thirds of the time
+    try:
+        return [ast.parse(text) for text in texts]
+    finally:
+        gc.enable()
 
 
-def _calls(tree: ast.AST, function: ast.AST | None = None) -> Iterator[tuple[ast.Call, ast.AST]]:
-    """Each call below `tree`, and the innermost function that makes it."""
-    for node in ast.iter_child_nodes(tree):
+def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, ast.AST]]:
+    """Each call in a module with the innermost function that makes it, or with the module itself.
+
+    In no order.
+    """
+    waiting: list[tuple[ast.AST, ast.AST]] = [(tree, tree)]
+    while waiting:
+        node, function = waiting.pop()
         if isinstance(node, ast.Call):
-            yield node, function or tree
+            yield node, function
         inner = node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else function
-        yield from _calls(node, inner)
+        waiting += [(child, inner) for child in ast.iter_child_nodes(node)]
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Each statement below `node`; expressions, which are most of a module, are left out."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr):
+            yield child
+            yield from _statements(child)
 
 
 @cache
@@ -107,7 +126,7 @@ def _parameters(tree: ast.Module) -> Mapping[str, Sequence[str]]:
     """The parameters of each function and class of a module, by its name; one that takes a code
     hides others."""
     found: dict[str, Sequence[str]] = {}
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         match node:
             case ast.FunctionDef(name=name):
                 parameters = _parameters_of(node)
@@ -180,19 +199,24 @@ def _texts(argument: ast.expr | None) -> Iterator[str]:
 @cache
 def _returned(name: str) -> Sequence[str]:
     """The codes that functions of this name return."""
-    functions = (
-        node
-        for tree in _trees()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and node.name == name
-    )
     returned = (
         node.value
-        for function in functions
-        for node in ast.walk(function)
+        for function in _functions().get(name, ())
+        for node in _statements(function)
         if isinstance(node, ast.Return)
     )
     return [code for value in returned for code in _texts(value)]
+
+
+@cache
+def _functions() -> Mapping[str, Sequence[ast.FunctionDef]]:
+    """All functions by their names."""
+    functions: dict[str, list[ast.FunctionDef]] = defaultdict(list)
+    for tree in _trees():
+        for node in _statements(tree):
+            if isinstance(node, ast.FunctionDef):
+                functions[node.name].append(node)
+    return functions
 
 
 def _template(argument: ast.expr | None, function: ast.AST) -> str | None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
@@ -50,26 +51,40 @@ def is_empty(name: str) -> bool:
     return name.removeprefix("_") in EMPTY_NAMES or name == "_read"
 
 
+class BoundNames(NamedTuple):
+    """What one module binds."""
+
+    names: Sequence[str]
+    classes: Sequence[str]
+
+
 @cache
-def product_modules() -> dict[str, ast.Module]:
-    """The syntax trees of the product's Python files, by their paths."""
-    files = [file for folder in PRODUCT for file in sorted((ROOT / folder).rglob("*.py"))]
-    return {file.relative_to(ROOT).as_posix(): ast.parse(file.read_text()) for file in files}
+def names_by_module() -> dict[str, BoundNames]:
+    """What the product's Python files bind, by their paths.
+
+    One syntax tree is held at a time: the garbage collector takes long for all of them.
+    """
+    modules = {}
+    for file in (file for folder in PRODUCT for file in sorted((ROOT / folder).rglob("*.py"))):
+        tree = ast.parse(file.read_text())
+        classes = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+        names = BoundNames(list(bound_names(tree)), classes)
+        modules[file.relative_to(ROOT).as_posix()] = names
+    return modules
 
 
 def empty_share() -> tuple[int, int]:
     """How many bound names of the product are empty, and how many names it binds."""
-    names = [name for module in product_modules().values() for name in bound_names(module)]
+    names = [name for module in names_by_module().values() for name in module.names]
     return sum(map(is_empty, names)), len(names)
 
 
 def repeated_classes() -> dict[str, list[str]]:
     """Class names that stand in more than one place of the product, with their modules."""
     places: defaultdict[str, list[str]] = defaultdict(list)
-    for path, module in product_modules().items():
-        for node in ast.walk(module):
-            if isinstance(node, ast.ClassDef):
-                places[node.name].append(path)
+    for path, module in names_by_module().items():
+        for name in module.classes:
+            places[name].append(path)
     return {name: modules for name, modules in places.items() if len(modules) > 1}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -195,8 +196,14 @@ def _unknown_key(
     )
 
 
+@cache
+def _json_schema(owner: type[BaseModel], gates: tuple[str, ...]) -> dict[str, Any]:
+    """The JSON Schema of a class while these gates of dialects are installed."""
+    return owner.model_json_schema(by_alias=True)
+
+
 def _keys_at(location: Location, owner: type[BaseModel]) -> list[str]:
-    schema: Any = owner.model_json_schema(by_alias=True)
+    schema: Any = _json_schema(owner, tuple(DECLARED.names()))
     definitions = schema.get("$defs", {})
 
     def resolve(part: Any) -> Any:

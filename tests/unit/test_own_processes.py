@@ -16,7 +16,9 @@ FILES = [
 
 def module_runs(path: Path) -> Iterator[list[str]]:
     """The first words after `sys.executable`, wherever it stands in a list of words."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    if "executable" not in (source := path.read_text("utf-8")):
+        return
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.List | ast.Tuple):
             words = list(map(ast.unparse, node.elts))
             if "sys.executable" in words:

@@ -265,13 +265,14 @@ def test_the_good_configuration_has_no_problem(tmp_path: Path) -> None:
     assert fields_of(tmp_path, check=check_all) == []
 
 
+FieldsAlone = Callable[[Callable[[dict[str, Any]], None], Check], list[str]]
+
+
 @pytest.fixture(scope="module")
-def fields_alone(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[[Callable[[dict[str, Any]], None]], list[str]]:
+def fields_alone(tmp_path_factory: pytest.TempPathFactory) -> FieldsAlone:
     """`fields_of` of one change, read once for all its pairs."""
     folder = tmp_path_factory.mktemp("alone")
-    return cache(lambda change: fields_of(folder, change))
+    return cache(lambda change, check: fields_of(folder, change, check=check))
 
 
 @pytest.mark.thinned(fast=60, whole=80)
@@ -281,14 +282,14 @@ def test_a_rule_between_values_is_told_beside_a_wrong_value(
     of_one: str,
     of_several: str,
     tmp_path: Path,
-    fields_alone: Callable[[Callable[[dict[str, Any]], None]], list[str]],
+    fields_alone: FieldsAlone,
 ) -> None:
     change, field = OF_SEVERAL[of_several]
-    alone = fields_alone(change)
+    alone = fields_alone(change, load_configuration)
     assert [each for each in alone if each.startswith(field)], "it is a defect"
     if any(of_several.startswith(other) for other in BESIDE.get(of_one, ())):
         return
-    wrong = fields_alone(OF_ONE_VALUE[of_one])
+    wrong = fields_alone(OF_ONE_VALUE[of_one], load_configuration)
     assert wrong
     together = fields_of(tmp_path, change, OF_ONE_VALUE[of_one])
     assert {*alone, *wrong} <= {*together}
@@ -310,12 +311,12 @@ PAIRS = [
 @pytest.mark.long
 @every("one, other", PAIRS[:: stride(4)])
 def test_checks_after_the_schema_report_beside_any_problem(
-    one: str, other: str, tmp_path: Path
+    one: str, other: str, tmp_path: Path, fields_alone: FieldsAlone
 ) -> None:
-    fields = partial(fields_of, tmp_path, check=check_all)
-    alone = [*fields(EVERY[one]), *fields(EVERY[other])]
+    alone = [*fields_alone(EVERY[one], check_all), *fields_alone(EVERY[other], check_all)]
     with suppress(pytest.skip.Exception):
-        assert sorted(fields(EVERY[one], EVERY[other])) == sorted(alone)
+        together = fields_of(tmp_path, EVERY[one], EVERY[other], check=check_all)
+        assert sorted(together) == sorted(alone)
 
 
 @pytest.mark.long
@@ -344,14 +345,17 @@ single = st.lists(st.sampled_from(["a number as text", "below its bound", "unkno
 @settings(max_examples=examples(3), deadline=None)
 @given(several, single)
 def test_many_defects_are_told_together(
-    tmp_path_factory: pytest.TempPathFactory, rules: list[str], values: list[str]
+    tmp_path_factory: pytest.TempPathFactory,
+    fields_alone: FieldsAlone,
+    rules: list[str],
+    values: list[str],
 ) -> None:
     folder = tmp_path_factory.mktemp("many")
     kept = [*dict.fromkeys(OF_SEVERAL[name][1].split(".")[0] for name in rules)]
     chosen = [next(name for name in rules if OF_SEVERAL[name][1].startswith(k)) for k in kept]
     changes = [OF_SEVERAL[name][0] for name in chosen]
     changes += [OF_ONE_VALUE[name] for name in dict.fromkeys(values)]
-    expected = {field for change in changes for field in fields_of(folder, change)}
+    expected = {field for change in changes for field in fields_alone(change, load_configuration)}
     if any(field.startswith("models") for field in expected):  # no variants of what is wrong
         expected = {field for field in expected if not field.startswith("matrix")}
     assert {*fields_of(folder, *changes)} >= expected

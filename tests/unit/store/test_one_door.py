@@ -15,16 +15,21 @@ from failproof_es.store.writing.application import datastore
 
 ROOT = Path(failproof_es.__file__).parent.parent
 PACKAGES = ("failproof_es", "projections", "tools")
+STORES = {"PostgresDatastore", "PostgresFactory"}
 OTHER_DRIVERS = {"asyncpg", "pg8000", "psycopg2", "psycopg_pool", "sqlalchemy"}
+WORDS = {"connect", "ConnectionPool", "PsycopgConnector", *OTHER_DRIVERS, *STORES}
+"""A source without any of these has no door, and is not parsed."""
 DOORS = {
     "failproof_es/store/connecting.py": {"Connection"},
-    "failproof_es/store/writing/application.py": {"PostgresDatastore", "PostgresFactory"},
+    "failproof_es/store/writing/application.py": STORES,
 }
 """The last one makes an object that opens no connection: a test below holds it to it."""
 
 
 def doors(source: str) -> Iterator[str]:
     """What in this source makes connections, or inherits from what does."""
+    if not any(word in source for word in WORDS):
+        return
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Import(names=names):
@@ -42,10 +47,7 @@ def doors(source: str) -> Iterator[str]:
 
 
 def _is_door(name: str) -> bool:
-    return name.endswith(("ConnectionPool", "PsycopgConnector")) or name in {
-        "PostgresDatastore",
-        "PostgresFactory",
-    }
+    return name.endswith(("ConnectionPool", "PsycopgConnector")) or name in STORES
 
 
 def _last(node: ast.expr) -> str:

@@ -15,6 +15,8 @@ from tests.coverage.settings import grid
 from tests.coverage.table import BEGIN, END, HIGHEST, LOWEST, method_of
 
 DRAWS = 120
+FEWER_DRAWS = 50
+"""For numbers with labels, whose intervals take 20 ms each; 50 notice intervals of 85 %."""
 WHAT = [
     what
     for what in dict.fromkeys(setting.what for setting in grid())
@@ -41,9 +43,19 @@ def some(what: str) -> list[Setting]:
 @pytest.mark.long
 @pytest.mark.parametrize("what", WHAT)
 def test_intervals_cover_what_they_say(what: str) -> None:
+    assert_covers(what, FEWER_DRAWS if "labels" in what else DRAWS)
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("what", [what for what in WHAT if "labels" in what])
+def test_more_intervals_cover_what_they_say(what: str) -> None:
+    assert_covers(what, DRAWS)
+
+
+def assert_covers(what: str, draws: int) -> None:
     covering = printed = 0.0
     for setting in some(what):
-        share, count = setting.coverage(DRAWS, seed=7)
+        share, count = setting.coverage(draws, seed=7)
         covering, printed = covering + share * count, printed + count
         assert share > LOWEST - 3 * sqrt(LOWEST * (1 - LOWEST) / count) - 0.02, setting
     by_chance = 3 * sqrt(0.05 * 0.95 / printed)
