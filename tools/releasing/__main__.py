@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from failproof_es.assurance.signing.signing_key import create_key, read_key, read_public_key
-from failproof_es.ledger.note import ED25519
+from failproof_es.ledger.note import ED25519, LOG_SIGNATURES
 from failproof_es.problems import InvalidInput
 from tools.releasing import provenance
 from tools.releasing.artefacts import ROOT, NotReproducible, build_twice, git, sha256, source_of
@@ -51,7 +51,7 @@ def build(
     """Build the wheel, the source package, the SBOM, the digests and the signed provenance."""
     if (key_file is None) != unsigned:
         raise click.UsageError("name a key with --key, or say --unsigned")
-    signing = None if key_file is None else read_key(key_file, ED25519)
+    signing = None if key_file is None else read_key(key_file, LOG_SIGNATURES)
     if output.exists() and any(output.iterdir()):
         raise click.UsageError(f"{output} is not empty: a release is made in a folder of its own")
     commit = git("rev-parse", "--verify", f"{commit}^{{commit}}")
@@ -91,7 +91,7 @@ def build(
 @click.option("--key", "key_text", required=True, help="The public key, or a file that holds it.")
 def verify(folder: Path, key_text: str) -> None:
     """Check that the key signed the files in FOLDER, all of them and no others."""
-    told = provenance.check(folder, read_public_key(key_text, ED25519))
+    told = provenance.check(folder, read_public_key(key_text, LOG_SIGNATURES))
     click.echo("as signed: " + json.dumps(told["predicate"]["buildDefinition"]))
 
 

@@ -18,7 +18,15 @@ from failproof_es.assurance.signing.signing_key import (
     read_key,
     read_public_key,
 )
-from failproof_es.ledger.note import COSIGNATURE, ED25519, Kind, SigningKey
+from failproof_es.ledger.note import (
+    COSIGNATURE,
+    COSIGNATURES,
+    ED25519,
+    LOG_SIGNATURES,
+    ML_DSA_COSIGNATURE,
+    Kind,
+    SigningKey,
+)
 from failproof_es.problems import InvalidInput
 from failproof_es.support import atomic_file as whole_file
 
@@ -50,7 +58,7 @@ def test_a_key_whose_making_broke_off_is_whole_or_not_there(
             log_key(ORIGIN, create=True)
     assert path.exists() == (step == "sync")
     made = log_key(ORIGIN, create=True)
-    assert read_key(path, ED25519).public == made.public == own_public_key(ORIGIN)
+    assert read_key(path, LOG_SIGNATURES).public == made.public == own_public_key(ORIGIN)
     assert path.stat().st_mode & 0o777 == 0o600
     assert not list(path.parent.glob("*.partial"))
 
@@ -87,7 +95,7 @@ def test_a_key_is_never_made_in_the_place_of_another_one(path: Path) -> None:
     made = create_key(path, ORIGIN, ED25519)
     with pytest.raises(InvalidInput, match=r"\[file-exists\]"):
         create_key(path, ORIGIN, ED25519)
-    assert read_key(path, ED25519).public == made.public
+    assert read_key(path, LOG_SIGNATURES).public == made.public
 
 
 def test_a_missing_public_half_comes_from_the_key(path: Path) -> None:
@@ -117,8 +125,8 @@ def test_a_pipe_in_the_place_of_a_key_is_an_error_and_never_waited_for(path: Pat
     os.mkfifo(path)
     for read in (
         lambda: log_key(ORIGIN, create=True),
-        lambda: read_key(path, ED25519),
-        lambda: read_public_key(str(path), ED25519),
+        lambda: read_key(path, LOG_SIGNATURES),
+        lambda: read_public_key(str(path), LOG_SIGNATURES),
         lambda: own_public_key(ORIGIN),
         lambda: has_key(path),
     ):
@@ -133,14 +141,14 @@ def test_a_link_to_a_key_that_is_not_there_is_not_replaced(path: Path, tmp_path:
     assert path.is_symlink()
 
 
-@pytest.mark.parametrize("kind", [ED25519, COSIGNATURE])
+@pytest.mark.parametrize("kind", [ED25519, COSIGNATURE, ML_DSA_COSIGNATURE])
 def test_a_key_of_the_other_kind_is_refused(kind: Kind, path: Path) -> None:
-    other: Kind = COSIGNATURE if kind == ED25519 else ED25519
-    key = create_key(path, ORIGIN, other)
+    kinds = COSIGNATURES if kind == ED25519 else LOG_SIGNATURES
+    key = create_key(path, ORIGIN, kind)
     for read in (
-        lambda: read_key(path, kind),
-        lambda: read_public_key(str(key.public), kind),
-        lambda: read_public_key(str(public_path(path)), kind),
+        lambda: read_key(path, kinds),
+        lambda: read_public_key(str(key.public), kinds),
+        lambda: read_public_key(str(public_path(path)), kinds),
     ):
         with pytest.raises(InvalidInput, match=r"\[wrong-signing-key\]"):
             read()
@@ -149,6 +157,6 @@ def test_a_key_of_the_other_kind_is_refused(kind: Kind, path: Path) -> None:
 def test_a_key_that_is_mistyped_is_told_as_a_key(tmp_path: Path) -> None:
     key = str(SigningKey.generate("w").public)
     with pytest.raises(InvalidInput, match=r"base64 is damaged.*\[not-a-public-key\]"):
-        read_public_key(key[:-1], ED25519)
+        read_public_key(key[:-1], LOG_SIGNATURES)
     with pytest.raises(InvalidInput, match=r"there is no file.*\[not-a-public-key\]"):
-        read_public_key("log.pub", ED25519)
+        read_public_key("log.pub", LOG_SIGNATURES)

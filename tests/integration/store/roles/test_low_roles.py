@@ -317,7 +317,7 @@ def test_no_checkpoint_of_another_log_or_another_tree_is_taken(
         "no note": (300, ""),
         "a note without end": (
             300,
-            str(Checkpoint(origin, 300, root).signed(key)) + "x" * 70_000,
+            str(Checkpoint(origin, 300, root).signed(key)) + "x" * 600_000,
         ),
     }
     for what, (size, note) in wrong.items():
