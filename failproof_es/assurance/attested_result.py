@@ -24,6 +24,7 @@ def attest_gates(run_id: UUID, evidence: Iterable[bytes], key: SigningKey) -> by
     """
     started: dict[str, Any] = {}
     completed: dict[str, Any] | None = None
+    sealed: dict[str, Any] | None = None
     seal = ""
     for topic, payload in _own_events(run_id, evidence):
         if topic == "RunStarted":
@@ -31,9 +32,9 @@ def attest_gates(run_id: UUID, evidence: Iterable[bytes], key: SigningKey) -> by
         elif topic == "RunCompleted":
             completed = payload
         elif topic == "RunSealed":
-            seal = payload["root"]
+            seal, sealed = payload["root"], completed
     by = started["configuration"].get("gates", {}).get("by")
-    if completed is None or not completed["gates"] or by == "people":
+    if sealed is None or not sealed["gates"] or by == "people":
         raise InvalidInput.because(
             "no-result",
             "the run did not complete, has no gates, or people decide them later",
@@ -44,7 +45,7 @@ def attest_gates(run_id: UUID, evidence: Iterable[bytes], key: SigningKey) -> by
     subjects = {f"run {run_id}{carrying}": seal}
     subjects |= {_describe_suite(suite): suite["sha256"] for suite in started["suites"]}
     configuration = {f"configuration of {started['name']}": started["configuration_digest"]}
-    tests = {name: bool(gate["met"]) for name, gate in completed["gates"].items()}
+    tests = {name: bool(gate["met"]) for name, gate in sealed["gates"].items()}
     return bundle_of(statement(subjects, configuration, tests), key)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -43,17 +43,26 @@ _ALGORITHMS: Mapping[str, Kind] = {"ed25519": COSIGNATURE, "ml-dsa-44": ML_DSA_C
 """The kinds of a cosigner's key, by the names of their algorithms."""
 
 
+def _own_key_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say which key cosigns, and how to make it."""
+    for option in (
+        click.option(
+            "--algorithm", type=click.Choice([*_ALGORITHMS]), default="ed25519", show_default=True,
+            help="The kind of a new key. ML-DSA-44 also withstands quantum computers.",
+        ),
+        click.option("--name", help="Your name in the cosignature, for a new key."),
+        click.option(
+            "--key", "key_file", required=True, type=click.Path(path_type=Path),
+            help="The file of your own key. It is created if it does not exist.",
+        ),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
 @click.command(cls=CliCommand)
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option(
-    "--key", "key_file", required=True, type=click.Path(path_type=Path),
-    help="The file of your own key. It is created if it does not exist.",
-)  # fmt: skip
-@click.option("--name", help="Your name in the cosignature, for a new key.")
-@click.option(
-    "--algorithm", type=click.Choice([*_ALGORITHMS]), default="ed25519", show_default=True,
-    help="The kind of a new key. ML-DSA-44 also withstands quantum computers.",
-)  # fmt: skip
+@_own_key_options
 @click.option("--log-key", required=True, help="The log's public key, or a file that holds it.")
 @click.option(
     "--seen", required=True, type=click.Path(path_type=Path),
@@ -104,15 +113,7 @@ def witness() -> None:
 
 
 @witness.command()
-@click.option(
-    "--key", "key_file", required=True, type=click.Path(path_type=Path),
-    help="The file of your own key. It is created if it does not exist.",
-)  # fmt: skip
-@click.option("--name", help="Your name in the cosignature, for a new key.")
-@click.option(
-    "--algorithm", type=click.Choice([*_ALGORITHMS]), default="ed25519", show_default=True,
-    help="The kind of a new key.",
-)  # fmt: skip
+@_own_key_options
 @click.option(
     "--log-key", "log_keys", required=True, multiple=True, metavar="KEY",
     help="The public key of a log that you cosign, or a file that holds it. Can be repeated.",
