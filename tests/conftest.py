@@ -32,6 +32,7 @@ from failproof_es.store.store import Store
 from failproof_es.support.bounded import untrusted_patterns
 from failproof_es.support.bounded.process import BoundedPool
 from projections.follower import Follower
+from projections.runner import prepare
 from tests.acceptance.sessions import connections_replaced, end_idle_sessions
 from tests.acceptance.warm import FOLLOW_AT_THE_END
 from tests.examples import register_profiles
@@ -275,13 +276,14 @@ def database_url(postgres_server: EmbeddedServer) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def migrated_database(postgres_server: EmbeddedServer) -> str:
-    """The name of a database that has the schema and nothing in it: a template."""
+    """The name of a database that has the schema, and projections of no event: a template."""
     name = "migrated"
     create_database(postgres_server, name)
     url = database_url_as(postgres_server, name)
     with psycopg.connect(url, autocommit=True) as connection:
         install(connection, logins=True)
         _make_log_key(connection)
+        prepare(connection)
     return name
 
 

@@ -16,6 +16,8 @@ from failproof_es.cli.rendering.partial_results import PartialResultsWriter
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.engine.lifecycle import start
 from failproof_es.store.store import Store
+from projections import PROJECTIONS
+from projections.runner import reached
 from tests.acceptance.commands import (
     begin,
     invoke,
@@ -98,8 +100,7 @@ def test_checkpoint_files_are_written_without_bringing_up_the_projections(
             time.sleep(0.01)
     assert len(check(visible(out)[0], 12)) == EVERY
     with store.connect() as connection:
-        row = connection.execute("SELECT to_regclass('projections.evaluations')").fetchone()
-    assert row == (None,)
+        assert reached(connection, PROJECTIONS) == 0
 
 
 NAMES = {

@@ -114,7 +114,10 @@ def read_only(store: Store) -> psycopg.Connection[tuple[object, ...]]:
     return store.connect(options="-c default_transaction_read_only=on")
 
 
-def test_status_writes_nothing_where_nothing_is(store: Store, world: World) -> None:
+def test_status_writes_nothing_where_nothing_is(
+    store: Store, administrator: psycopg.Connection, world: World
+) -> None:
+    administrator.execute("DROP SCHEMA projections CASCADE")
     record(store, world.events)
     with read_only(store) as connection:
         found = status(connection)
