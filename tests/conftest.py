@@ -275,14 +275,22 @@ def database_url(postgres_server: EmbeddedServer) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def migrated_database(postgres_server: EmbeddedServer) -> str:
-    """The name of a database that has the schema, and projections of no event: a template."""
-    name = "migrated"
+def bare_database(postgres_server: EmbeddedServer) -> str:
+    """The name of a database as `db init` leaves it: a template."""
+    name = "bare"
     create_database(postgres_server, name)
-    url = database_url_as(postgres_server, name)
-    with psycopg.connect(url, autocommit=True) as connection:
+    with psycopg.connect(database_url_as(postgres_server, name), autocommit=True) as connection:
         install(connection, logins=True)
         _make_log_key(connection)
+    return name
+
+
+@pytest.fixture(scope="session")
+def migrated_database(postgres_server: EmbeddedServer, bare_database: str) -> str:
+    """The name of a database that has the tables of the projections as well: a template."""
+    name = "migrated"
+    create_database(postgres_server, name, bare_database)
+    with psycopg.connect(database_url_as(postgres_server, name), autocommit=True) as connection:
         prepare(connection)
     return name
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import psycopg
+import pytest
 
 from failproof_es.console.health import Health
 from failproof_es.store.schema.installation import WRITER
@@ -55,10 +56,14 @@ def test_health_needs_no_token_and_metrics_do(console_log: str) -> None:
     assert tuple(float(told[name]) for name in found) == row
 
 
+@pytest.fixture
+def template(bare_database: str) -> str:
+    return bare_database
+
+
 def test_a_run_that_nobody_drives_and_what_is_behind_are_counted(
     store: Store, administrator: psycopg.Connection, tmp_path: Path
 ) -> None:
-    administrator.execute("DROP SCHEMA projections CASCADE")
     write_suite(tmp_path, 3)
     elsewhere = str(tmp_path / "home")  # without the key
     settings: dict[str, Any] = {**settings_for(store.url), "follower_url": None}

@@ -9,10 +9,12 @@ import pytest
 from psycopg import sql
 
 from failproof_es.problems import InvalidInput
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.store import Store
 from projections import PROJECTIONS
 from projections.follower import Follower
 from projections.runner import catch_up, prepare, rebuild, status
+from tests.conftest import open_copy
 from tests.integration.projections.world import Rows, World, is_building, record, rows
 
 
@@ -115,11 +117,10 @@ def read_only(store: Store) -> psycopg.Connection[tuple[object, ...]]:
 
 
 def test_status_writes_nothing_where_nothing_is(
-    store: Store, administrator: psycopg.Connection, world: World
+    postgres_server: EmbeddedServer, bare_database: str, world: World
 ) -> None:
-    administrator.execute("DROP SCHEMA projections CASCADE")
-    record(store, world.events)
-    with read_only(store) as connection:
+    with open_copy(postgres_server, bare_database) as store, read_only(store) as connection:
+        record(store, world.events)
         found = status(connection)
         assert {(s.position, s.behind, s.updated_at) for s in found} == {
             (0, len(world.events), None)
