@@ -50,9 +50,15 @@ WITH_COUNTS = ("RunPaused", "RunCompleted", "RunFailed", "RunGivenUp")
 """Those of them that hold the run's counts."""
 COUNTED = ("planned", "finished", "scored", "abandoned")
 FINAL = ("Scored", "EvaluationAbandoned")
+CHECKED = "ConfigurationResolved"
+"""The event with which the stream of a registered plan begins."""
+KEPT = ("RunStarted", "Reviewed", CHECKED)
+"""The first events of the streams of which every event is kept."""
 OF_FIRST = ("run_id", "prompt_id", "model_key", "repetition")
 """The fields of an evaluation's first event that are kept."""
 OF_SOURCE = ("source_evaluation_id", "source_run_id", "source_events", "source_sha256")
+COMPARED = ("dialect", "judges", "models", "planned_evaluations", "selection")
+"""The fields in which a run's plan is compared with the registered one."""
 MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 MOST_BYTES = 1 << 30
 MOST_LEVELS = 500
@@ -91,8 +97,8 @@ class Stream:
         self.stream = event.stream
         self.topic = event.topic
         self.first = fields_kept(event)
-        self.kept: list[Event] | None = [] if event.topic in ("RunStarted", "Reviewed") else None
-        """Every event of a run or of reviews."""
+        self.kept: list[Event] | None = [] if event.topic in KEPT else None
+        """Every event of a run, of reviews, or about a registered plan."""
         self.events = 0
         self.leaves = bytearray()
         """The hashes of its leaves, in order."""
@@ -583,13 +589,20 @@ def check_run(run_id: Any, events: int, streams: dict[UUID, Stream], tree: Tree)
     }
     prompts = {str(each.stream) for each in streams.values() if each.topic == "PromptStored"}
     reviews = [each.kept or [] for each in streams.values() if each.topic == "Reviewed"]
-    known = ("RunStarted", "PromptStored", "Reviewed")
+    plans = {each.stream: each.kept or [] for each in streams.values() if each.topic == CHECKED}
+    known = (*KEPT, "PromptStored")
     evaluations = [each for each in streams.values() if each.topic not in known]
     if type(run_id) is not str or run_id not in runs:
         refuse("the stream of the run is missing")
     own = runs[run_id]
     check_plan(own, prompts)
     attempts = check_attempts(run_id, runs, streams)
+    others = [runs[run["run_id"]][0].place for run in attempts.manifest["other_attempts"]]
+    plan = check_registration(own[0], plans, others)
+    attempts = Attempts(
+        {**attempts.manifest, "registration": plan},
+        [*attempts.summary, *([] if plan is None else [registration_told(plan)])],
+    )
     here, elsewhere = (
         [each for each in evaluations if (each.first.get("run_id") == run_id) is of_this_run]
         for of_this_run in (True, False)
@@ -617,6 +630,67 @@ def check_attempts(
         return by_experiment(run_id, runs, streams)
     except MALFORMED as error:
         refuse(f"the experiment of a run cannot be read: {error}")
+
+
+def check_registration(
+    started: Event, plans: dict[UUID, list[Event]], attempts: list[int]
+) -> dict[str, Any] | None:
+    """The registered plan that the run names; `attempts` are the places of the other attempts."""
+    named = started.payload.get("registration")
+    if named is None:
+        if plans:
+            refuse("a registered plan is here, and the run names none")
+        return None
+    try:
+        name = UUID(named["registration_id"])
+    except MALFORMED:
+        refuse("the run names something that is no registration")
+    stream = UUID(uuid_of(hashlib.sha256(f"operations\n{name}".encode()).digest()))
+    if list(plans) != [stream]:
+        refuse("the registered plan is missing, or another one is here")
+    registered = [event for event in plans[stream] if event.topic == "PlanRegistered"]
+    if len(registered) != 1 or registered[0].place > started.place:
+        refuse("there is not one plan that was registered before the run began")
+    payload = registered[0].payload
+    try:
+        before, after = parts_of(payload), parts_of(started.payload)
+        names = sorted({**before, **after})
+        changed = [
+            part for part in names if plain_json(before.get(part)) != plain_json(after.get(part))
+        ]
+    except MALFORMED as error:
+        refuse(f"the registered plan cannot be read: {error}")
+    here = {
+        "registration_id": payload.get("about"),
+        "registered_at": payload.get("timestamp"),
+        "runs": payload.get("runs"),
+        "changed": changed,
+    }
+    if type(here["runs"]) is not int or plain_json(here) != plain_json(named):
+        refuse("the run recorded another registration than is here")
+    return {**here, "attempts_before": sum(place < registered[0].place for place in attempts)}
+
+
+def parts_of(payload: dict[str, Any]) -> dict[str, Any]:
+    """The parts of a plan that are compared."""
+    configuration, experiment = (
+        as_object(payload["configuration"]),
+        as_object(payload["experiment"]),
+    )
+    return {
+        **{name: payload.get(name) for name in COMPARED},
+        "experiment": [experiment.get("digest"), experiment.get("questions")],
+        **{f"configuration.{name}": value for name, value in configuration.items()},
+    }
+
+
+def registration_told(plan: dict[str, Any]) -> str:
+    since = f"changed since: {', '.join(plan['changed'])}" if plan["changed"] else "unchanged since"
+    runs = f"{plan['runs']:,} run{'' if plan['runs'] == 1 else 's'}"
+    return (
+        f"registered at {plan['registered_at']} ({plan['registration_id']}) for {runs}; {since}; "
+        f"attempts before it: {plan['attempts_before']}"
+    )
 
 
 def check_plan(own: list[Event], prompts: set[str]) -> None:

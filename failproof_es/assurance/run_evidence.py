@@ -16,7 +16,7 @@ from uuid import UUID
 import orjson
 
 from failproof_es.assurance.tree import stored_tree
-from failproof_es.core.case import prompt_id, review_id
+from failproof_es.core.case import operations_id, prompt_id, review_id
 from failproof_es.ledger import bundle, checkpoint, note
 from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
 from failproof_es.ledger.leaf import NoLeaf
@@ -330,13 +330,23 @@ class _OwnRows:
 
 
 def _other_streams(connection: Connection, run_id: UUID, own: _OwnRows) -> Iterator[UUID]:
-    """Ids of the other streams: prompts, carried-over evaluations, related runs, reviews."""
+    """Ids of the other streams: the registered plan, prompts, carried-over evaluations, related
+    runs, reviews."""
     if own.trouble is not None:
         raise own.trouble
     related_ids = _find_related_runs(connection, run_id, own.started)
     return chain(
-        _ids(own.prompts), _ids(own.carried_over), related_ids, map(review_id, _ids(own.streams))
-    )
+        _registration(own.started),
+        _ids(own.prompts), _ids(own.carried_over), related_ids, map(review_id, _ids(own.streams)),
+    )  # fmt: skip
+
+
+def _registration(started: LeafRow | None) -> Iterator[UUID]:
+    """The stream of the registered plan that the run follows, if it names one."""
+    if started is not None and (registration := _value(started, "registration")) is not None:
+        if not isinstance(registration, dict):
+            raise EvidenceError(f"the event at {started} names something that is no registration")
+        yield operations_id(_uuid(started, str(registration.get("registration_id"))))
 
 
 def _ids(packed: bytearray) -> Iterator[UUID]:

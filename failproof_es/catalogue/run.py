@@ -21,6 +21,7 @@ from failproof_es.events import (
     Again,
     Finding,
     ModelSnapshot,
+    Registration,
     Selection,
     SourceFile,
     SuiteSnapshot,
@@ -300,6 +301,8 @@ class RunDocument(Document):
     selection: Selection | None
     """The asked part of its configuration's cases and models; `None` if it asked all of them."""
     branched_from: BranchedFrom | None
+    registration: Registration | None
+    """The plan that was registered before the run and that it follows."""
     chosen_by_result: str | None
     """Why no rate of this run is a measurement: results chose what it asked, or what a run asked
     that it carries answers over from."""

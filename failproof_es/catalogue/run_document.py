@@ -112,6 +112,7 @@ def run_document(
         planned_cases=started.planned_cases,
         selection=started.selection,
         branched_from=_branched_from(recorded, unread=unread),
+        registration=started.registration,
         chosen_by_result=None if by_result is None else by_result.reason,
         imported=_imported(run),
         remarks=remarks_on(recorded),

@@ -361,6 +361,7 @@ def _begin(store: Store, new: _NewBranch, also: AlsoBegin | None) -> RunStarted:
             "who": current_user(),
             "where": current_host(),
             "branched_from": new.branched,
+            "registration": None,
         }
     )
     planned = to_events(

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import partial
 from typing import Any, Protocol
 from uuid import UUID, uuid4
 
@@ -36,24 +34,17 @@ from failproof_es.engine.identity import (
 )
 from failproof_es.engine.imports.refusing import require_asked_here
 from failproof_es.engine.limits.spend_limiter import require_room
-from failproof_es.engine.planning.planner import (
-    CollectedCases,
-    Plan,
-    skipped_lines,
-    store_plan,
-)
-from failproof_es.engine.preflight.checks import check
-from failproof_es.engine.preflight.destinations import announce, unencrypted
+from failproof_es.engine.planned_run import own_targets, plan_facts, plan_run
+from failproof_es.engine.planning.planner import Plan
+from failproof_es.engine.preflight.destinations import announce
 from failproof_es.engine.preflight.record import (
-    PreflightResult,
-    ResolvedConfiguration,
     Say,
     Step,
     open_models,
     record_refusal,
-    recorded_preflight,
 )
 from failproof_es.engine.preflight.spend_checks import require_priced
+from failproof_es.engine.registration import registration_of, require_run_left
 from failproof_es.engine.related_runs.baseline_gates import require_baseline
 from failproof_es.engine.required_plugins import other_versions, require_plugins
 from failproof_es.engine.usable_dialect import usable_dialect
@@ -62,13 +53,13 @@ from failproof_es.events import (
     CasesPlanned,
     ModelPrices,
     ModelSnapshot,
+    PlanRegistered,
     PricesRecorded,
     RunStarted,
-    Selection,
 )
 from failproof_es.models.catalog.prices import PriceBook
 from failproof_es.models.trust.permissions import OWN, Permissions, granted_for
-from failproof_es.models.trust.remembered import remember_own, remembered_permissions
+from failproof_es.models.trust.remembered import remembered_permissions
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import Connection, find
@@ -100,27 +91,29 @@ async def start(
     on_carried_over: OnCarriedOver | None = None,
     step: Step = nullcontext,
     permissions: Permissions = OWN,
+    registered: PlanRegistered | None = None,
 ) -> Outcome:
     """Plan a new run and drive it to its end, or until `stop` is set.
 
     `observe` gets every event once it is durable; `say` gets remarks for people; `on_text` gets the
     text of streamed answers as it arrives; `on_carried_over` gets each reused evaluation; `step` is
-    entered around each long step before the first request; `permissions` say where secrets may go.
+    entered around each long step before the first request; `permissions` say where secrets may go;
+    `registered` is the plan that the run follows.
     Raises `InvalidInput` before anything is sent if a check fails or the run's id is taken; later
     as `Driver.drive` does.
     """
     configuration = loaded.configuration
-    targets = _own_targets(loaded, permissions)
+    targets = own_targets(loaded, permissions)
     try:
         run_id = _run_id(configuration)
         with Lease(store.url, run_id, process_label()) as lease:
             await asyncio.to_thread(lease.acquire)  # before its checks are recorded
             await asyncio.to_thread(_require_new, store, run_id)
-            dialect, plan = await _plan(loaded, store, run_id, targets, say, step)
+            dialect, plan = await plan_run(loaded, store, run_id, targets, say, step)
             await open_models(store, run_id, targets)
             with step("recording the plan"):
                 started = await asyncio.to_thread(
-                    _begin, store, run_id, loaded, dialect, targets, plan
+                    _begin, store, run_id, loaded, dialect, targets, plan, registered
                 )
             observe(started)
             del plan
@@ -140,16 +133,19 @@ async def create(
     say: Say,
     also: AlsoBegin | None = None,
     permissions: Permissions = OWN,
+    registered: PlanRegistered | None = None,
 ) -> RunStarted:
     """Record a new run with its whole plan, for `resume` or for workers to drive; return its first
-    event. Nothing is sent. `also` runs in the transaction that records the run. Raises
-    `InvalidInput` as `start` does."""
-    targets = _own_targets(loaded, permissions)
+    event. Nothing is sent. `also` runs in the transaction that records the run; `registered` is the
+    plan that the run follows. Raises `InvalidInput` as `start` does."""
+    targets = own_targets(loaded, permissions)
     try:
         run_id = _run_id(loaded.configuration)
         await asyncio.to_thread(_require_new, store, run_id)
-        dialect, plan = await _plan(loaded, store, run_id, targets, say)
-        return await asyncio.to_thread(_begin, store, run_id, loaded, dialect, targets, plan, also)
+        dialect, plan = await plan_run(loaded, store, run_id, targets, say)
+        return await asyncio.to_thread(
+            _begin, store, run_id, loaded, dialect, targets, plan, registered, also
+        )
     finally:
         await targets.close()
 
@@ -221,18 +217,6 @@ async def resume(
         await targets.close()
 
 
-def _own_targets(loaded: LoadedConfiguration, permissions: Permissions) -> Targets:
-    """The models of a configuration file of the user, with their providers, not opened yet.
-
-    Raises `InvalidInput` if the configuration demands something that is not permitted, with the
-    place in the file.
-    """
-    try:
-        return Targets(loaded.configuration, permissions)
-    except InvalidInput as error:
-        raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
-
-
 def _take_from_workers(store: Store, run_id: UUID) -> bool:
     """Close the run for workers, so that this process can drive all of it.
 
@@ -274,51 +258,6 @@ def _driven_before(started: RunStarted, lease: Lease) -> bool:
     )  # fmt: skip
 
 
-async def _plan(
-    loaded: LoadedConfiguration,
-    store: Store,
-    run_id: UUID,
-    targets: Targets,
-    say: Say,
-    step: Step = nullcontext,
-) -> tuple[Dialect, Plan]:
-    """Check everything, store the prompts, and record the checks.
-
-    The run is not recorded yet. Returns the dialect and the plan. Raises `InvalidInput` if a check
-    fails.
-    """
-    announce(loaded.configuration, say, loaded.placed)
-    if (unwritten := remember_own(loaded.configuration)) is not None:
-        say(unwritten.describe())
-    resolved = ResolvedConfiguration(str(loaded.path), loaded.resolved(), loaded.digest())
-    checked = partial(_check_and_store, loaded, store, targets, step, say)
-    dialect, plan = (
-        await recorded_preflight(store, run_id, resolved, targets, checked, say)
-    ).result
-    for warning in plan.warnings:
-        say(warning.describe())
-    for line in skipped_lines(plan.skipped):
-        say(line)
-    return dialect, plan
-
-
-async def _check_and_store(
-    loaded: LoadedConfiguration, store: Store, targets: Targets, step: Step, say: Say
-) -> PreflightResult[tuple[Dialect, Plan]]:
-    cases = CollectedCases()
-    with step("reading and checking the suites and the models"):
-        checked = await check(loaded, store, targets, take=cases.add)
-    for line in checked.files:
-        say(line)
-    dialect, estimates = checked.source.dialect, checked.estimates
-    reading = replace(checked.reading, findings=checked.findings)
-    with step("storing the cases"):
-        plan = await asyncio.to_thread(store_plan, store, checked.source, reading, cases)
-    plan = replace(plan, reuse=checked.reuse)
-    warnings = (*map(loaded.placed, unencrypted(loaded.configuration)), *plan.warnings)
-    return PreflightResult((dialect, plan), warnings, checked.remarks, estimates.as_json())
-
-
 def _run_id(configuration: Configuration) -> UUID:
     """The id of the run, and of its stream: derived from the id in the configuration, or a new
     one."""
@@ -340,44 +279,39 @@ def _begin(
     dialect: Dialect,
     targets: Targets,
     plan: Plan,
+    registered: PlanRegistered | None,
     also: AlsoBegin | None = None,
 ) -> RunStarted:
     """Record the run with its number, its whole plan and its prices, in one transaction.
 
-    `also` runs in it, too. Returns the first event. Raises `InvalidInput` if a run has this id, or
-    if a run that it refers to was archived meanwhile.
+    `registered` is the plan that it follows. `also` runs in the transaction, too. Returns the first
+    event. Raises `InvalidInput` if a run has this id, if a run that it refers to was archived
+    meanwhile, or if all registered runs have begun.
     """
     configuration = loaded.configuration
-    models, judges = targets.snapshots(), targets.judge_snapshots()
-    resolved = loaded.resolved()
-    prices = prices_of(resolved, (*models, *judges))
-    cases = plan.cases
-    now = datetime.now(UTC)
+    facts = plan_facts(loaded, dialect, targets, plan)
+    models: tuple[ModelSnapshot, ...] = (*facts["models"], *facts["judges"])
+    prices = prices_of(facts["configuration"], models)
     draft = RunStarted(
         originator_id=run_id,
         originator_version=1,
         run_id=run_id,
-        timestamp=now,
-        name=configuration.test_run.name,
+        timestamp=datetime.now(UTC),
         run_number=0,
         attempt=0,
-        experiment=plan.planned_cases.experiment(resolved, models, judges),
-        configuration=resolved,
-        configuration_digest=loaded.digest(),
-        models=models,
-        judges=judges,
-        suites=plan.suites,
-        dialect=dialect.name,
-        seeds={m.key: seed for m in models if (seed := m.parameters.get("seed")) is not None},
-        planned_cases=cases,
-        planned_evaluations=cases * len(models) * configuration.execution.repetitions,
-        code_version=code_version(),
+        seeds={
+            m.key: seed
+            for m in targets.snapshots()
+            if (seed := m.parameters.get("seed")) is not None
+        },
         packages=package_versions(configuration, dialect.name),
         who=current_user(),
         where=current_host(),
         branched_from=plan.reuse,
-        selection=_selection(loaded, plan),
+        **facts,
     )
+    if registered is not None:
+        draft = draft.model_copy(update={"registration": registration_of(registered, draft)})
     planned = to_events(_plan_events(EventHeader.of_run(run_id), plan, prices), {run_id: 1})
 
     def in_the_same_transaction(connection: Connection) -> None:
@@ -385,21 +319,14 @@ def _begin(
         require_baseline(connection, configuration.gates, run_id)
         if plan.reuse is not None:
             require_attached(connection, plan.reuse.run_id)
+        if registered is not None:
+            require_run_left(connection, registered, run_id)
         if also is not None:
-            also(connection, run_id, cases, configuration)
+            also(connection, run_id, plan.cases, configuration)
 
     return store.begin_run(
         draft, planned, plan.planned_cases.questions_asked, in_the_same_transaction
     )
-
-
-def _selection(loaded: LoadedConfiguration, plan: Plan) -> Selection | None:
-    """The part of the cases and models that the run asks; `None` if it asks for all of them."""
-    selection = loaded.configuration.selection
-    if plan.selected is None or selection == type(selection)():
-        return None
-    changes = {"of_models": loaded.of_models, "models": tuple(selection.models or ())}
-    return plan.selected.model_copy(update=changes)
 
 
 def _plan_events(

@@ -19,6 +19,7 @@ from failproof_es.events.prompts import *
 from failproof_es.events.side_streams import *
 from failproof_es.events.access import *
 from failproof_es.events.runs import *
+from failproof_es.events.registrations import *
 from failproof_es.events.evaluations import *
 from failproof_es.events.imported import *
 

@@ -96,11 +96,24 @@ class Selection(Record):
     models: tuple[str, ...] = ()
 
 
+class Registration(Record):
+    """The registered plan that a run follows, its event's time, and the runs that may follow it.
+
+    `changed` has the parts in which the run's plan differs
+    (`failproof_es.core.registration.changed_parts`).
+    """
+
+    registration_id: UUID
+    registered_at: datetime
+    runs: int
+    changed: tuple[str, ...]
+
+
 class RunStarted(RunEvent):
     """A run exists: everything needed to repeat it, and the user and host that began it.
 
     `attempt` counts the runs of this experiment from 1, whatever their result. `selection` is
-    `None` if the run asks everything.
+    `None` if the run asks everything, `registration` if it follows no registered plan.
     """
 
     plan_place: ClassVar[int | None] = 0
@@ -128,6 +141,7 @@ class RunStarted(RunEvent):
     where: str
     branched_from: Branch | None = None
     selection: Selection | None = None
+    registration: Registration | None = None
 
 
 _MOST_PLACES = 50

@@ -235,11 +235,12 @@ def _header() -> dict[str, Any]:
 
 
 def _manifest(contents: Contents, of_tree: Checkpoint, events: int) -> dict[str, Any]:
-    related = contents.related
+    related, registration = contents.related, contents.registration
     return {
         "experiment_digest": related.experiment,
         "other_attempts": list(related.other_attempts),
         "overlapping_runs": list(related.overlapping),
+        "registration": None if registration is None else registration.document(),
         "run_id": str(contents.run_id),
         "run_number": contents.run_number,
         "configuration_digest": contents.configuration_digest,
@@ -260,6 +261,7 @@ def _summary(contents: Contents, of_tree: Checkpoint) -> list[str]:
     return [
         f"run {contents.run_number} ({contents.run_id}), named {json.dumps(contents.name)}",
         *attempts.lines(contents.related, contents.configuration_digest),
+        *([] if contents.registration is None else [contents.registration.describe()]),
         f"started {contents.started_at}; ended {contents.ended_at} by {contents.ended_by}",
         f"planned {counts['planned']}, finished {counts['finished']}, scored {counts['scored']}, "
         f"abandoned {counts['abandoned']}",

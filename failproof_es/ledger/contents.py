@@ -2,8 +2,9 @@
 
 A whole run is: the run's own stream from its first event to its seal; every stream that the seal
 counts, with every event; every planned case; the source streams of evaluations that a branched run
-carried over; and every other run of the same experiment, and every run that overlaps with it, each
-from its first event on. So nobody can repeat a run until it passes and show only the last one.
+carried over; the registered plan that it follows; and every other run of the same experiment, and
+every run that overlaps with it, each from its first event on. So nobody can repeat a run until it
+passes and show only the last one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from uuid import UUID
 from failproof_es.events import RUN_ENDINGS, topics
 from failproof_es.ledger.attempts import ProvenAttempts, TopicPayload, UnrelatedRuns, read_attempts
 from failproof_es.ledger.packed import Digests, PackedMap
+from failproof_es.ledger.proven_registration import ProvenRegistration, read_registration
 from failproof_es.ledger.run_reader import REVIEW, ProvenRunEvent, RunReader, unpack_fields
 from failproof_es.ledger.run_reader import BundledEvent as BundledEvent
 from failproof_es.ledger.run_reader import EvidenceError as EvidenceError
@@ -37,6 +39,7 @@ class Contents:
     configuration_digest: str
     related: ProvenAttempts
     """The other attempts and the overlapping runs in the bundle."""
+    registration: ProvenRegistration | None
     started_at: str
     ended_at: str
     ended_by: str
@@ -84,12 +87,21 @@ def contents_of(run_id: UUID, read: RunReader, again: Iterable[BundledEvent]) ->
             raise EvidenceError(f"stream {UUID(bytes=stream_id)}: its prompt was not planned")
     _check_carried_over(own[0], read)
     _check_reviews(run_id, read)
+    related = _attempts(run_id, read)
     return Contents(
         run_id=run_id,
         run_number=_number(started, "run_number"),
         name=_text(started, "name"),
         configuration_digest=_text(started, "configuration_digest"),
-        related=_attempts(run_id, read),
+        related=related,
+        registration=read_registration(
+            own[0],
+            read.registrations,
+            (
+                read.other_runs[UUID(attempt["run_id"])][0].place
+                for attempt in related.other_attempts
+            ),
+        ),
         started_at=_text(started, "timestamp"),
         ended_at=_text(own[ending].payload, "timestamp"),
         ended_by=own[ending].topic,

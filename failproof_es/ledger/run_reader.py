@@ -29,6 +29,8 @@ from failproof_es.events import (
     RUN_STATUS,
     CarriedOver,
     CasesPlanned,
+    ConfigurationResolved,
+    PlanRegistered,
     PromptStored,
     Reviewed,
     RunSealed,
@@ -39,8 +41,10 @@ from failproof_es.ledger.state import read_state
 REVIEW = Reviewed.__name__
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """The errors of reading a payload that no engine wrote."""
-_PAYLOAD_TOPICS = frozenset((*RUN_STATUS, CasesPlanned.__name__, RunSealed.__name__))
-"""The topics of a run's own stream whose payloads are kept."""
+REGISTERED = PlanRegistered.__name__
+_CHECKED = ConfigurationResolved.__name__
+_PAYLOAD_TOPICS = frozenset((*RUN_STATUS, CasesPlanned.__name__, RunSealed.__name__, REGISTERED))
+"""The topics of a run's own stream, and of a registered plan's, whose payloads are kept."""
 _PROMPT = PromptStored.__name__
 _CARRIED = CarriedOver.__name__
 _SOURCE = ("source_evaluation_id", "source_run_id", "source_events", "source_sha256")
@@ -168,6 +172,8 @@ class RunReader:
         """The run's own stream."""
         self.other_runs: dict[UUID, list[ProvenRunEvent]] = {}
         """The own streams of other runs."""
+        self.registrations: dict[UUID, list[ProvenRunEvent]] = {}
+        """The streams of registered plans."""
         self.reviews: dict[UUID, list[ReviewEvent]] = {}
         self.prompts = PackedMap(_ID_BYTES, 2 * _DIGEST_BYTES)
         """(`question_digest`, `graded_digest`) of each prompt's case, by stream."""
@@ -285,6 +291,9 @@ class RunReader:
         elif topic == "RunStarted":
             run = self._runs[key] = self.other_runs[event.stream_id] = []
             run.append(_run_event(event, payload, own=False))
+        elif topic == _CHECKED:
+            plan = self._runs[key] = self.registrations[event.stream_id] = []
+            plan.append(_run_event(event, payload, own=False))
         elif topic == REVIEW:
             review = self._reviewing[key] = self.reviews[event.stream_id] = []
             review.append(_review_event(event, payload))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from failproof_es.core.registration import describe as describe_registration
 from failproof_es.core.run import describe_branch, describe_selection
 from failproof_es.core.selection import chosen_by_score
 from failproof_es.engine.calibration.calibrations import fresh_days
@@ -16,7 +17,8 @@ def remarks_on(run: RecordedRun) -> tuple[str, ...]:
     """The remarks that apply to the run, each a sentence or phrase; empty if none does.
 
     It was imported from another tool; only a part was asked; it was branched from another run; its
-    rates are of questions that were asked again because of their results; its judges were measured.
+    rates are of questions that were asked again because of their results; it follows a registered
+    plan; its judges were measured.
     """
     remarks = [run.run.imported_from, describe_selection(run.started)]
     branch = run.started.branched_from
@@ -26,6 +28,8 @@ def remarks_on(run: RecordedRun) -> tuple[str, ...]:
             # else `describe_branch` or `describe_selection` says so already
             by_result = run.chosen_by_result
             remarks.append(None if by_result is None else by_result.reason)
+    if (registration := run.started.registration) is not None:
+        remarks.append(describe_registration(**registration.model_dump(mode="json")))
     remarks.append(measured_judges(run))
     return tuple(remark for remark in remarks if remark is not None)
 

@@ -44,6 +44,10 @@ _TABLE = {
             "commands.start_resume:start",
             "Start a run of the configuration CONFIG, a file or the name of a shipped one.",
         ),
+        "register": CommandEntry(
+            "commands.register:register",
+            "Register the plan of CONFIG: what a run will ask, and how it will be judged.",
+        ),
         "resume": CommandEntry("commands.start_resume:resume", "Resume RUN."),
         "wait": CommandEntry(
             "watching.wait:wait", "Wait until RUN is over or paused, wherever it is driven."

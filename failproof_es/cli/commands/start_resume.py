@@ -7,6 +7,7 @@ from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
+from uuid import UUID
 
 import click
 
@@ -46,7 +47,8 @@ from failproof_es.engine.history import read_run
 from failproof_es.engine.lifecycle import create
 from failproof_es.engine.lifecycle import resume as resume_run
 from failproof_es.engine.lifecycle import start as start_run
-from failproof_es.events import Again
+from failproof_es.engine.registration import registered_plan
+from failproof_es.events import Again, PlanRegistered
 from failproof_es.models.trust.permissions import granted_for
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import max_position, resolve_run
@@ -65,12 +67,21 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Only check, as `validate` does. No case is asked, no class runs, nothing is stored.",
 )
+@click.option(
+    "--registration",
+    "registration_id",
+    type=click.UUID,
+    metavar="ID",
+    help="Follow the plan that `failproof-es register` recorded as ID. What has changed since is "
+    "recorded, and the report says it.",
+)
 @allow_option
 @drive_options
 def start(
     config: Path,
     settings: tuple[str, ...],
     dry_run: bool,
+    registration_id: UUID | None,
     allow: tuple[str, ...],
     options: DriveOptions,
 ) -> None:
@@ -92,7 +103,14 @@ def start(
             print_preflight(loaded, store, options.output_format, allow)
             return
         require_continued_log(store)
-        begin_run(loaded, store, allow, options, live_console, telemetry, config=config)
+        registered = None
+        if registration_id is not None:
+            with store.lend() as connection:
+                registered = registered_plan(connection, registration_id)
+        begin_run(
+            loaded, store, allow, options, live_console, telemetry,
+            config=config, registered=registered,
+        )  # fmt: skip
 
 
 def begin_run(
@@ -105,12 +123,18 @@ def begin_run(
     *,
     config: Path | None = None,
     print_results: PrintResults | None = None,
+    registered: PlanRegistered | None = None,
 ) -> None:
-    """Plan a run of the configuration, and drive it as `carry_out` does or leave it to workers."""
+    """Plan a run of the configuration, and drive it as `carry_out` does or leave it to workers.
+
+    `registered` is the plan that it follows.
+    """
     loaded, permissions = choose_and_permit(loaded, store, allow)
     install_missing(loaded.configuration)
 
-    begin = begin_planned(partial(create, loaded, store, permissions=permissions))
+    begin = begin_planned(
+        partial(create, loaded, store, permissions=permissions, registered=registered)
+    )
     if options.detach:
         leave_to_workers(store, begin, options.output_format)
         return
@@ -124,7 +148,7 @@ def begin_run(
             granted = granted_for(loaded.configuration)
             return drive_locally(store, begin, options, granted, **how)
         how |= {"step": partial(slow_step, quiet=options.quiet), "permissions": permissions}
-        return start_run(loaded, store, **how)
+        return start_run(loaded, store, registered=registered, **how)
 
     carry_out(
         store, drive, state, options, live_console, telemetry,

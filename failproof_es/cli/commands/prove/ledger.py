@@ -6,13 +6,12 @@ import asyncio
 import signal
 import time
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from failproof_es.assurance.signing.asked_witnesses import ask_witnesses, cosigning_request
+from failproof_es.assurance.signing.asked_witnesses import cosigning_request
 from failproof_es.assurance.signing.checkpoint_signer import (
     CHECKPOINT_EVERY_S,
     CheckpointSigner,
@@ -32,11 +31,14 @@ from failproof_es.assurance.signing.signing_key import (
 )
 from failproof_es.assurance.tree_history import read_trees, refuse_replaced
 from failproof_es.cli.app.alive import told_alive
-from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.following import exit_if_changed, report_signing_error
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.options import FiniteRange
 from failproof_es.cli.app.program import CliGroup, session
+from failproof_es.cli.commands.prove.cosigned_checkpoint import (
+    policy_option,
+    sign_and_have_cosigned,
+)
 from failproof_es.cli.commands.prove.ledger_repair import repair
 from failproof_es.cli.commands.prove.ledger_witness import cosign, witness
 from failproof_es.cli.commands.prove.policy_file import read_policy
@@ -50,14 +52,11 @@ from failproof_es.cli.rendering.output import (
 from failproof_es.cli.usage import WrongUsage
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
-from failproof_es.ledger.errors import NotSigned
 from failproof_es.ledger.note import (
     LOG_SIGNATURES,
-    Note,
     NoteError,
     PublicKey,
 )
-from failproof_es.ledger.tlog_policy import Policy, escape_name
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger as tables
 from failproof_es.store.ledger import Connection
@@ -106,10 +105,7 @@ def key(output: Path | None, output_format: Format) -> None:
     metavar="FILE",
     help="Record the cosignatures in FILE. Sign nothing.",
 )
-@click.option(
-    "--policy", "policy_file", type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    metavar="FILE", help="Have the witnesses of FILE (C2SP tlog-policy) that have a URL cosign it.",
-)  # fmt: skip
+@policy_option
 def checkpoint(
     output: Path | None, since: int | None, add: Path | None, policy_file: Path | None
 ) -> None:
@@ -125,12 +121,7 @@ def checkpoint(
         if add is not None:
             text = _add_cosignatures(connection, add)
         else:
-            sign_and_keep_checkpoint(connection)
-            origin = tables.origin(connection)
-            newest = newest_note(connection, _public_key(None, origin))
-            if policy is not None:
-                own = policy if policy.logs else replace(policy, logs=(_public_key(None, origin),))
-                newest = _have_cosigned(connection, newest, own)
+            newest = sign_and_have_cosigned(connection, policy)
             text = str(newest if since is None else cosigning_request(connection, newest, since))
     if output is not None:
         write_file(output, [text.encode()])
@@ -237,24 +228,6 @@ def _public_key(key_or_file: str | None, origin: str) -> PublicKey:
             remedy="`failproof-es ledger key` prints it where the log is signed",
         )
     return public
-
-
-def _have_cosigned(connection: Connection, signed: Note, policy: Policy) -> Note:
-    """The checkpoint with the cosignatures of the policy's witnesses, which are recorded.
-
-    Ends the program if the quorum did not cosign.
-    """
-    cosigned, problems = ask_witnesses(connection, signed, policy)
-    for name, why in problems.items():
-        say(f"warning: {escape_name(name)} did not cosign: {why}")
-    if cosigned != signed:
-        tables.add_checkpoint(connection, checkpoints.parse(cosigned.text).size, str(cosigned))
-    try:
-        policy.open(cosigned)
-    except NotSigned as error:
-        say(f"error: the policy is not satisfied: {error}")
-        click.get_current_context().exit(ExitCode.NOT_PROVEN_YET)
-    return cosigned
 
 
 def _add_cosignatures(connection: Connection, file: Path) -> str:

@@ -77,6 +77,32 @@ def told(run: dict[str, Any]) -> str:
     return f"{where}: {run['status']}, {counted}, no gates judged"
 
 
+def plan_shown(
+    shown: Sequence[ProvenEvent], started: dict[str, Any], attempts: set[str]
+) -> dict[str, Any] | None:
+    """The registered plan, as the run recorded it, in a manifest."""
+    named = started.get("registration")
+    if named is None:
+        return None
+    place = next((each.index for each in shown if each.topic == "PlanRegistered"), 0)
+    firsts = [each for each in shown if each.version == 1 and str(each.stream_id) in attempts]
+    recorded = named if isinstance(named, dict) else {}
+    return {**recorded, "attempts_before": sum(each.index < place for each in firsts)}
+
+
+def plan_told(plan: dict[str, Any]) -> str:
+    """A registered plan in a line of the summary."""
+    changed, runs = plan.get("changed"), plan.get("runs")
+    names = ", ".join(map(str, changed)) if isinstance(changed, list) else changed
+    since = f"changed since: {names}" if changed else "unchanged since"
+    count = f"{runs:,} run" if isinstance(runs, int) else str(runs)
+    return (
+        f"registered at {plan.get('registered_at')} ({plan.get('registration_id')}) for "
+        f"{count}{'' if runs == 1 else 's'}; {since}; "
+        f"attempts before it: {plan['attempts_before']}"
+    )
+
+
 def forged(log: World, shown: Sequence[ProvenEvent]) -> bytes:
     """The events as a bundle, with whatever proves them."""
     signed = log.signed()
@@ -90,8 +116,10 @@ def forged(log: World, shown: Sequence[ProvenEvent]) -> bytes:
     asked = asked_by(started)
     attempts = attempts_shown(shown, asked)
     others = [each for each in attempts if each["run_id"] != str(RUN)]
+    plan = plan_shown(shown, started, {each["run_id"] for each in others})
     manifest = {
         "experiment_digest": asked,
+        "registration": plan,
         "other_attempts": others,
         "overlapping_runs": [],
         "run_id": str(RUN),
@@ -115,6 +143,7 @@ def forged(log: World, shown: Sequence[ProvenEvent]) -> bytes:
         f"attempt {manifest['attempt']} of {len(attempts)} of experiment {asked}, "
         f"configuration {manifest['configuration_digest']}",
         *(f"attempt {each['attempt']} was {told(each)}" for each in others),
+        *([] if plan is None else [plan_told(plan)]),
         f"started {started.get('timestamp')}; ended {at_end.get('timestamp')} "
         f"by {ended and ended.topic}",
         ", ".join(f"{n} {counts.get(n)}" for n in COUNTED),

@@ -21,6 +21,7 @@ from tests.unit.ledger.bundle.evidence_world import RUN, World, world
 from tests.unit.ledger.bundle.forging import said
 from tests.unit.ledger.bundle.forging import sealed_again as seal_again
 from tests.unit.ledger.bundle.test_branched_bundle import Branched
+from tests.unit.ledger.bundle.test_registered_bundle import Registered
 from tests.unit.ledger.bundle.test_reviewed_bundle import Reviewed
 from tests.unit.ledger.bundle.test_two_verifiers import STEP, raw_states, variants
 
@@ -28,6 +29,7 @@ LOGS: dict[str, Callable[[], World]] = {
     "two attempts": world,
     "branched": Branched,
     "reviewed": lambda: Reviewed().say(),
+    "registered": Registered,
     "asked": asked_world.asked_world,
 }
 

@@ -26,6 +26,7 @@ from tests.unit.ledger.bundle.test_bundle import (
     second_verifier,
     under_digest,
 )
+from tests.unit.ledger.bundle.test_registered_bundle import Registered
 from tests.unit.ledger.bundle.test_reviewed_bundle import Reviewed
 
 ODD_VALUES: tuple[Any, ...] = (
@@ -110,7 +111,12 @@ def raw_states(state: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def logs() -> dict[str, World]:
-    return {"two attempts": world(), "branched": Branched(), "reviewed": Reviewed().say()}
+    return {
+        "two attempts": world(),
+        "branched": Branched(),
+        "reviewed": Reviewed().say(),
+        "registered": Registered(),
+    }
 
 
 def chosen(log: World) -> list[int]:

@@ -13,6 +13,8 @@ from uuid import UUID
 
 from failproof_es.ledger.attempts import ProvenAttempts, UnrelatedRuns
 from failproof_es.ledger.contents import RUN_TOPICS, BundledEvent, Contents, EvidenceError
+from failproof_es.ledger.proven_registration import read_registration
+from failproof_es.ledger.run_reader import ProvenRunEvent
 from failproof_es.ledger.seal import Seal, Sealing
 from failproof_es.ledger.state import read_state
 from tests.unit.ledger.bundle.whole_attempts import Told, read_attempts
@@ -20,6 +22,7 @@ from tests.unit.ledger.bundle.whole_attempts import Told, read_attempts
 _ENDINGS = ("RunCompleted", "RunFailed", "RunGivenUp")
 _FINAL = ("Scored", "EvaluationAbandoned")
 _REVIEW = "Reviewed"
+_CHECKED = "ConfigurationResolved"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -40,13 +43,10 @@ def read_contents(run_id: UUID, events: Sequence[BundledEvent]) -> Contents:
     others = {i: stream for i, stream in streams.items() if stream[0].topic == "RunStarted"}
     prompts = {i for i, stream in streams.items() if stream[0].topic == "PromptStored"}
     reviews = {i: stream for i, stream in streams.items() if stream[0].topic == _REVIEW}
+    plans = {i: stream for i, stream in streams.items() if stream[0].topic == _CHECKED}
     evaluations, elsewhere = _told_apart(
         run_id,
-        (
-            stream
-            for i, stream in streams.items()
-            if i not in others and i not in prompts and i not in reviews
-        ),
+        (stream for i, stream in streams.items() if i not in {*others, *prompts, *reviews, *plans}),
     )
     _check_plan(own, payloads, prompts)
     asked = {str(prompt) for prompt in prompts}
@@ -54,18 +54,28 @@ def read_contents(run_id: UUID, events: Sequence[BundledEvent]) -> Contents:
         _check_evaluation(stream, asked)
     _check_carried_over(own[0], evaluations, elsewhere)
     _check_reviews(run_id, evaluations, reviews)
+    related = _attempts(own, others.values(), streams)
     return Contents(
         run_id=run_id,
         run_number=_number(started, "run_number"),
         name=_text(started, "name"),
         configuration_digest=_text(started, "configuration_digest"),
-        related=_attempts(own, others.values(), streams),
+        related=related,
+        registration=read_registration(
+            _run_event(own[0]),
+            {i: [_run_event(event) for event in stream] for i, stream in plans.items()},
+            (others[UUID(attempt["run_id"])][0].index for attempt in related.other_attempts),
+        ),
         started_at=_text(started, "timestamp"),
         ended_at=_text(payloads[ending], "timestamp"),
         ended_by=own[ending].topic,
         counts=_counts(payloads[ending]),
         seal=_checked_seal(own, sealed_at, payloads[sealed_at], evaluations),
     )
+
+
+def _run_event(event: BundledEvent) -> ProvenRunEvent:
+    return ProvenRunEvent(event.topic, _payload(event), event.index, b"")
 
 
 def _streams(events: Sequence[BundledEvent]) -> dict[UUID, list[BundledEvent]]:
