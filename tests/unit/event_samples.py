@@ -44,12 +44,14 @@ from failproof_es.events import (
     ModelPrices,
     ModelSnapshot,
     NotMapped,
+    PlanRegistered,
     PricesRecorded,
     ProjectDefined,
     PromptsImported,
     PromptStored,
     QueueClosed,
     QueueCreated,
+    Registration,
     RequestSent,
     ResponseReceived,
     ReviewClosed,
@@ -176,6 +178,12 @@ SAMPLES: tuple[Event, ...] = (
     ),
     ValidationFailed(**OPERATION, problems=("run.yaml:3: judge: is missing",)),
     FileWritten(**OPERATION, kind="results", path="out.jsonl", bytes=10, sha256="ab"),
+    PlanRegistered(
+        **OPERATION, runs=1, name="smoke", experiment=Experiment(digest="ef", questions="ab"),
+        configuration={"models": []}, configuration_digest="ab", models=(MODEL,), judges=(MODEL,),
+        suites=(SuiteSnapshot(path="s.jsonl", sha256="cd", dialect="failproof", cases=2),),
+        dialect="failproof", planned_cases=2, planned_evaluations=4, code_version="0.1.0",
+    ),
     CasesImported(
         **OPERATION, kind="csv", path="questions.csv", options={"columns": {"prompt": "q"}},
         sources=(ImportedFile(path="questions.csv", bytes=12, sha256="ab"),),
@@ -254,6 +262,9 @@ SAMPLES: tuple[Event, ...] = (
         ),
         dialect="failproof", seeds={"smollm2": 7}, planned_cases=2, planned_evaluations=4,
         code_version="0.1.0", packages={"python": "3.11"}, who="someone", where="host",
+        registration=Registration(
+            registration_id=STREAM, registered_at=WHEN, runs=1, changed=("models",)
+        ),
     ),
     CasesPlanned(**OF_RUN, chunk=0, digests=("aa", "bb"), questions=("cc", "dd")),
     PricesRecorded(
