@@ -46,19 +46,19 @@ def read_registration(
     other attempts. Raises `EvidenceError` unless the plan that the run names, and no other, is
     here, before the run, and says what the run recorded of it.
     """
-    named = started.payload.get("registration")
-    if named is None:
+    recorded = started.payload.get("registration")
+    if recorded is None:
         if streams:
             raise EvidenceError(f"stream {min(streams)}: the run follows no registered plan")
         return None
-    if not isinstance(named, dict):
+    if not isinstance(recorded, dict):
         raise EvidenceError("the run names something that is no registration")
-    registered = _registered(named, streams)
+    registered = _registered(recorded, streams)
     if registered.place > started.place:
         raise EvidenceError("the plan was registered after the run began")
     payload = registered.payload
     try:
-        here = {
+        derived = {
             "registration_id": payload.get("about"),
             "registered_at": payload.get("timestamp"),
             "runs": payload.get("runs"),
@@ -66,23 +66,23 @@ def read_registration(
         }
     except (ValueError, RecursionError) as error:
         raise EvidenceError(f"the registered plan cannot be read: {error}") from None
-    if type(here["runs"]) is not int or here != named:
+    if type(derived["runs"]) is not int or derived != recorded:
         raise EvidenceError("the run recorded another registration than is here")
     return ProvenRegistration(
-        str(here["registration_id"]),
-        str(here["registered_at"]),
-        here["runs"],
-        tuple(here["changed"]),
+        str(derived["registration_id"]),
+        str(derived["registered_at"]),
+        derived["runs"],
+        tuple(derived["changed"]),
         sum(place < registered.place for place in attempts),
     )
 
 
 def _registered(
-    named: Mapping[str, Any], streams: Mapping[UUID, Sequence[ProvenRunEvent]]
+    recorded: Mapping[str, Any], streams: Mapping[UUID, Sequence[ProvenRunEvent]]
 ) -> ProvenRunEvent:
     """The only `PlanRegistered` of the only stream, which is that of the named registration."""
     try:
-        stream_id = operations_id(UUID(named["registration_id"]))
+        stream_id = operations_id(UUID(recorded["registration_id"]))
     except (KeyError, ValueError, TypeError, AttributeError):
         raise EvidenceError("the run names something that is no registration") from None
     if list(streams) != [stream_id]:
