@@ -54,6 +54,7 @@ CODES = {
     "insecure-path": "Other users can read or change a file or folder that must be safe from them.",
     "installation-failed": "The package of a model could not be installed.",
     "invalid-account": "A line of a file of accounts is not a name with an argon2id hash.",
+    "invalid-certificate": "A file holds no certificate in PEM.",
     "invalid-command": "An expected shell command is not valid.",
     "invalid-form": "A form sent to the console cannot be read.",
     "invalid-header": "A text cannot be an HTTP header, or not that of a login.",

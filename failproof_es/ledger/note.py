@@ -35,7 +35,7 @@ COSIGNATURES: Final[frozenset[Kind]] = frozenset({COSIGNATURE, ML_DSA_COSIGNATUR
 
 _MARK = "— "
 _MAX_SIGNATURES = 100
-_KEY_ID_BYTES = 4
+KEY_ID_BYTES = 4
 _TIME = struct.Struct(">Q")
 _TREE = struct.Struct(">QQ32s")
 """Of a subtree, which a whole tree is: its first leaf, the one after its last, its root."""
@@ -109,7 +109,7 @@ class PublicKey:
     def key_id(self) -> bytes:
         """The four bytes by which a signature line identifies its key."""
         identity = self.name.encode() + b"\n" + bytes([self.kind]) + self.public
-        return hashlib.sha256(identity).digest()[:_KEY_ID_BYTES]
+        return hashlib.sha256(identity).digest()[:KEY_ID_BYTES]
 
     def __str__(self) -> str:
         """The key as text: `name+id+base64`."""
@@ -298,9 +298,9 @@ def _parse_signature(line: str) -> Signature:
     if not space:
         raise NoteError(f"not a signature line: {_quote_text(line)}")
     payload = _decode_base64(encoded)
-    if len(payload) <= _KEY_ID_BYTES:
+    if len(payload) <= KEY_ID_BYTES:
         raise NoteError("a signature is too short")
-    return Signature(_checked_name(name), payload[:_KEY_ID_BYTES], payload[_KEY_ID_BYTES:])
+    return Signature(_checked_name(name), payload[:KEY_ID_BYTES], payload[KEY_ID_BYTES:])
 
 
 def _read_key(text: str, length: Callable[[_Algorithm], int]) -> tuple[str, str, Kind, bytes]:

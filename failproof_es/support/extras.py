@@ -39,6 +39,7 @@ EXTRAS: Mapping[str, Extra] = {
     "data": Extra(modules=("pyarrow",)),
     "otel": Extra(modules=("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")),
     "cose": Extra(modules=("cbor2",)),
+    "timestamp": Extra(modules=("rfc3161_client",)),
     "notebook": Extra(modules=(*_REPORT, "pandas")),
 }
 """Every extra of the package but `all`. `local` is part of every installation, for the first run;

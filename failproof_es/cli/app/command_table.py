@@ -130,6 +130,10 @@ _TABLE = {
             "commands.prove.verify:verify",
             "Verify that nothing in the log was changed, or that RUN is genuine.",
         ),
+        "audit-questions": CommandEntry(
+            "commands.audit_questions:audit_questions",
+            "Answer what an auditor asks of RUN, from the record.",
+        ),
         "evidence": CommandEntry(
             "commands.prove.evidence:evidence",
             "Export one run as evidence that anyone can verify offline.",

@@ -15,6 +15,7 @@ from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.commands.prove.cosigned_checkpoint import (
     policy_option,
     sign_and_have_cosigned,
+    time_stamp_option,
 )
 from failproof_es.cli.commands.prove.policy_file import read_policy
 from failproof_es.cli.progress.steps import slow_step
@@ -41,6 +42,7 @@ _MOST_RUNS = 1_000_000
     help="Write the proof that the plan is in the signed log (C2SP tlog-proof) to this file.",
 )  # fmt: skip
 @policy_option
+@time_stamp_option
 @settings_option
 @selection_options
 @allow_option
@@ -50,6 +52,7 @@ def register(
     runs: int,
     output: Path | None,
     policy_file: Path | None,
+    authorities: tuple[str, ...],
     settings: tuple[str, ...],
     allow: tuple[str, ...],
     output_format: Format,
@@ -61,7 +64,8 @@ def register(
     file of -o: `failproof-es start CONFIG --registration ID` follows the plan, and its report and
     evidence say what has changed.
 
-    Exits 3 unless the quorum of --policy cosigned. The plan is registered all the same.
+    Exits 3 unless the quorum of --policy cosigned and each authority of --time-stamp answered. The
+    plan is registered all the same.
     """
     policy = None if policy_file is None else read_policy(policy_file)
     loaded = load_or_report_all(config, settings, allow)
@@ -77,7 +81,7 @@ def register(
         )  # fmt: skip
         with store.lend() as connection:
             position = registration.position_of(connection, registered)
-            signed = sign_and_have_cosigned(connection, policy)
+            signed = sign_and_have_cosigned(connection, policy, authorities)
             size = checkpoint.parse(signed.text).size
             proof = prove_in_tree(
                 connection, operations_id(registered.about), position, size,

@@ -9,6 +9,7 @@ from itertools import chain, starmap
 from typing import TypeVar
 from uuid import UUID
 
+from failproof_es.catalogue.audit_questions import audit_answers
 from failproof_es.catalogue.run_document import run_document
 from failproof_es.configuration.gates_section import Gates
 from failproof_es.configuration.recorded import recorded_configuration
@@ -166,9 +167,10 @@ def _build_provenance(recorded: RecordedRun, of: Sequence[Observation]) -> Prove
     ).fetchone()
     assert row is not None
     first, last, count = row
-    as_of = read_as_of(connection, recorded.reader)
+    document = run_document(recorded, read_as_of(connection, recorded.reader), newest=None)
     return Provenance(
-        run=run_document(recorded, as_of, newest=None),
+        run=document,
+        audit=audit_answers(recorded, document),
         models_answered=tuple(
             Counter(
                 observation.model_answered or "(unnamed)"

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from failproof_es.catalogue.audit_questions import AuditAnswer
 from failproof_es.catalogue.run import RunDocument
 from failproof_es.core.pairing import Unpaired
 from failproof_es.engine.calibration.measuring import CorrectedDifference, CorrectedRate
@@ -67,6 +68,8 @@ class Provenance:
 
     run: RunDocument
     """The run as `show --json` and the console have it."""
+    audit: tuple[AuditAnswer, ...]
+    """What an auditor asks of the run, with answers from the record."""
     models_answered: tuple[tuple[str, int], ...]
     """The model names that the answers gave, and how often."""
     skipped: tuple[Skipped, ...]

@@ -175,6 +175,17 @@ def integrity(report: Report) -> Iterator[Block]:
                 ("seal", provenance.seal or "none: the run has not ended"),
             )
         )
+        yield table_of(
+            "What an auditor asks",
+            provenance.audit,
+            (TableColumn("question", "text"), lambda answer: answer.question),
+            (TableColumn("answer", "text"), lambda answer: answer.answer),
+            (
+                TableColumn("events", "text"),
+                lambda answer: ", ".join(map(str, answer.events)),
+            ),
+            (TableColumn("repeated by", "name"), lambda answer: "; ".join(answer.commands)),
+        )
     findings = tuple(
         f"run {provenance.run.run_number}, {finding.kind}: {finding.message}"
         for provenance in report.asked

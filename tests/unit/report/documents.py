@@ -59,6 +59,7 @@ def document(name: str = "r", **more: Any) -> RunDocument:
         "planned_cases": 40,
         "selection": None,
         "branched_from": None,
+        "registration": None,
         "chosen_by_result": None,
         "imported": None,
         "remarks": (),

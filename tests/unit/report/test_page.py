@@ -13,6 +13,7 @@ from uuid import UUID
 
 import pytest
 
+from failproof_es.catalogue.audit_questions import AuditAnswer
 from failproof_es.core.evaluation import JudgeVerdict, ModelReply
 from failproof_es.engine.related_runs.attempts import Attempts, RelatedRun
 from failproof_es.engine.reviews.conversation import ConversationTurn
@@ -117,6 +118,11 @@ def asked(name: str, **more: Any) -> Provenance:
     }
     return Provenance(
         run=document(name, **facts | more),
+        audit=(
+            AuditAnswer(
+                question="Which?", answered=True, answer=name, events=(1, 2), commands=(name,)
+            ),
+        ),
         models_answered=((name, 3),),
         skipped=(),
         gates_set=False,

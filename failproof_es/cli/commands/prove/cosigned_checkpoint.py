@@ -1,17 +1,19 @@
-"""Signs the log, and has the witnesses of a policy cosign it."""
+"""Signs the log, and has others cosign it and stamp it with the time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 
 from failproof_es.assurance.signing.asked_witnesses import ask_witnesses
 from failproof_es.assurance.signing.checkpoint_signer import own_key, sign_and_keep_checkpoint
 from failproof_es.assurance.signing.kept_checkpoints import newest_note
+from failproof_es.assurance.signing.time_stamping import NotStamped, request_time_stamp
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.rendering.output import say
 from failproof_es.ledger import checkpoint
@@ -20,6 +22,7 @@ from failproof_es.ledger.note import Note
 from failproof_es.ledger.tlog_policy import Policy, escape_name
 from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection
+from failproof_es.support import extras
 
 
 def policy_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,26 +34,54 @@ def policy_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)  # fmt: skip
 
 
-def sign_and_have_cosigned(connection: Connection, policy: Policy | None) -> Note:
-    """The new checkpoint of the log, with the cosignatures of the policy's witnesses.
+def time_stamp_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator that gives a command `--time-stamp`; it receives `authorities`."""
+    return click.option(
+        "--time-stamp", "authorities", multiple=True, metavar="URL",
+        help="Have the time-stamping authority at URL (RFC 3161) stamp it with the time. May be "
+        "repeated.",
+    )(command)  # fmt: skip
 
-    They are recorded. Ends the program with 3 if the quorum did not cosign.
+
+def sign_and_have_cosigned(
+    connection: Connection, policy: Policy | None, authorities: Sequence[str] = ()
+) -> Note:
+    """The new checkpoint of the log, with what others add to it, which is recorded.
+
+    The witnesses of the policy cosign it, and each of the time-stamping `authorities` stamps it.
+    Ends the program with 3 if the quorum did not cosign or an authority did not stamp it. Raises
+    `InvalidInput` if the extra `timestamp` is missing.
     """
+    if authorities:
+        extras.require("timestamp", "--time-stamp")
     sign_and_keep_checkpoint(connection)
     public = own_key(connection).public
-    signed = newest_note(connection, public)
-    if policy is None:
-        return signed
-    if not policy.logs:
-        policy = replace(policy, logs=(public,))
+    signed = added = newest_note(connection, public)
+    problems = []
+    if policy is not None:
+        added = _cosigned(connection, signed, policy)
+    for url in authorities:
+        try:
+            added = added.signed(request_time_stamp(url, signed.text))
+        except NotStamped as error:
+            name = escape_name(urlsplit(url).hostname or "")
+            problems.append(f"{name} did not stamp the checkpoint: {error}")
+    if added != signed:
+        ledger.add_checkpoint(connection, checkpoint.parse(signed.text).size, str(added))
+    if policy is not None:
+        try:
+            (policy if policy.logs else replace(policy, logs=(public,))).open(added)
+        except NotSigned as error:
+            problems.append(f"the policy is not satisfied: {error}")
+    for problem in problems:
+        say(f"error: {problem}")
+    if problems:
+        click.get_current_context().exit(ExitCode.NOT_PROVEN_YET)
+    return added
+
+
+def _cosigned(connection: Connection, signed: Note, policy: Policy) -> Note:
     cosigned, problems = ask_witnesses(connection, signed, policy)
     for name, why in problems.items():
         say(f"warning: {escape_name(name)} did not cosign: {why}")
-    if cosigned != signed:
-        ledger.add_checkpoint(connection, checkpoint.parse(cosigned.text).size, str(cosigned))
-    try:
-        policy.open(cosigned)
-    except NotSigned as error:
-        say(f"error: the policy is not satisfied: {error}")
-        click.get_current_context().exit(ExitCode.NOT_PROVEN_YET)
     return cosigned

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import click
@@ -14,10 +15,19 @@ from failproof_es.assurance.event_receipt import cose_receipt, prove_in_tree
 from failproof_es.assurance.run_evidence import evidence_lines
 from failproof_es.assurance.signing.checkpoint_signer import own_key, sign_and_keep_checkpoint
 from failproof_es.assurance.signing.signing_key import own_public_key, read_public_key
+from failproof_es.assurance.signing.time_stamping import (
+    NotStamped,
+    TimeStamp,
+    verify_time_stamps,
+)
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import CliGroup, session
 from failproof_es.cli.commands.prove.policy_file import read_policy, told_policy
+from failproof_es.cli.commands.prove.time_stamp_roots import (
+    time_stamp_root_option,
+    time_stamp_roots,
+)
 from failproof_es.cli.rendering.evidence_lines import BundledRun
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.written_files import write_recorded
@@ -35,6 +45,9 @@ from failproof_es.store.reading.reader import resolve_run
 from failproof_es.support.extras import require as require_extra
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import one_line
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
 
 NEXT_STEP = {
     Missing.SEAL: "A run is sealed when it ends: `failproof-es resume` finishes it.",
@@ -172,6 +185,7 @@ def _pieces(connection: Connection, request: EvidenceRequest) -> Iterable[bytes]
     "--cosigner", "cosigners", multiple=True, metavar="KEY",
     help="Require a signature by this cosigner's public key. May be repeated.",
 )  # fmt: skip
+@time_stamp_root_option
 @click.option("--replay", is_flag=True, help="Also score the recorded answers again.")
 @click.option("--list", "listing", is_flag=True, help="List the evaluations instead.")
 @click.option(
@@ -184,6 +198,7 @@ def verify_evidence(
     key: str | None,
     policy_file: Path | None,
     cosigners: tuple[str, ...],
+    root_file: Path | None,
     replay: bool,
     listing: bool,
     case: str | None,
@@ -193,23 +208,26 @@ def verify_evidence(
     FILE is a bundle or a C2SP tlog-proof.
 
     Prints the run's result as its report has it: who ran which models where, how many evaluations
-    passed, the gates, the seal. With --list or --show, prints proven content only.
+    passed, the gates, the seal. With --list or --show, prints proven content only. With
+    --time-stamp-root, the signed tree must have existed at a time that such an authority states.
 
     Exits 1 when the evidence does not prove what it says, or when --replay gives another result.
     """
     if replay + listing + (case is not None) > 1:
         raise WrongUsage("options-conflict", "--replay, --list and --show exclude each other")
     policy = _policy(key, cosigners, policy_file)
+    roots = () if root_file is None else time_stamp_roots(root_file)
     content = read_file(file, bundle.MOST_BYTES)
     try:
         if content.startswith(tlog_proof.FIRST_LINE.encode()):
             if replay or listing or case is not None:
                 raise WrongUsage("options-conflict", "a proof of one event holds no evaluations")
-            _print_proof(content, policy)
+            _print_proof(content, policy, roots)
             return
         read = bundle.read(content)
         verdict = bundle.verify(read, policy)
-    except (EvidenceError, ProofError) as error:
+        stamps = verify_time_stamps(read.note, roots) if roots else []
+    except (EvidenceError, ProofError, NotStamped) as error:
         click.echo(one_line(f"NOT genuine: {error}"))
         click.get_current_context().exit(ExitCode.FAILED)
     run = BundledRun(read)
@@ -219,7 +237,7 @@ def verify_evidence(
         return
     for line in (*read.summary, *run.result()):
         click.echo(one_line(line))
-    _print_cosigned(verdict.cosigned)
+    _print_cosigned(verdict.cosigned, stamps)
     click.echo(
         f"genuine: {plural(len(read.events), 'event')}, each in the signed tree; the run is whole"
     )
@@ -248,13 +266,14 @@ def _policy(key: str | None, cosigners: tuple[str, ...], file: Path | None) -> P
         return Policy.of(log_key, list(cosigner_keys))
 
 
-def _print_proof(content: bytes, policy: Policy) -> None:
+def _print_proof(content: bytes, policy: Policy, roots: Sequence[Certificate]) -> None:
     proof = tlog_proof.read(content)
     proven = tlog_proof.verify(proof, policy)
+    stamps = verify_time_stamps(proof.signed, roots) if roots else []
     event = proven.event
     click.echo(one_line(f"{event.topic}, version {event.version} of the stream {event.stream_id}"))
     click.echo(one_line(event.state.decode(errors="backslashreplace")))
-    _print_cosigned(proven.cosigned)
+    _print_cosigned(proven.cosigned, stamps)
     of_tree = proven.checkpoint
     click.echo(
         one_line(
@@ -263,6 +282,8 @@ def _print_proof(content: bytes, policy: Policy) -> None:
     )
 
 
-def _print_cosigned(cosigned: Mapping[str, int | None]) -> None:
+def _print_cosigned(cosigned: Mapping[str, int | None], stamps: Sequence[TimeStamp]) -> None:
     for name, at in cosigned.items():
         click.echo(one_line(f"cosigned by {name} at {at}"))
+    for stamp in stamps:
+        click.echo(one_line(stamp.describe()))

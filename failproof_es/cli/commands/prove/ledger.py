@@ -38,6 +38,7 @@ from failproof_es.cli.app.program import CliGroup, session
 from failproof_es.cli.commands.prove.cosigned_checkpoint import (
     policy_option,
     sign_and_have_cosigned,
+    time_stamp_option,
 )
 from failproof_es.cli.commands.prove.ledger_repair import repair
 from failproof_es.cli.commands.prove.ledger_witness import cosign, witness
@@ -106,22 +107,29 @@ def key(output: Path | None, output_format: Format) -> None:
     help="Record the cosignatures in FILE. Sign nothing.",
 )
 @policy_option
+@time_stamp_option
 def checkpoint(
-    output: Path | None, since: int | None, add: Path | None, policy_file: Path | None
+    output: Path | None,
+    since: int | None,
+    add: Path | None,
+    policy_file: Path | None,
+    authorities: tuple[str, ...],
 ) -> None:
     """Add all committed events to the tree, sign it, and print the checkpoint.
 
-    With --policy it exits 3 unless the quorum of the policy cosigned. What was cosigned is recorded
-    all the same.
+    Exits 3 unless the quorum of --policy cosigned and each authority of --time-stamp answered. What
+    came is recorded all the same.
     """
-    if add is not None and (since is not None or policy_file is not None):
-        raise WrongUsage("options-conflict", "--add signs nothing: leave out --since and --policy")
+    if add is not None and (since is not None or policy_file is not None or authorities):
+        raise WrongUsage(
+            "options-conflict", "--add signs nothing: leave out --since, --policy and --time-stamp"
+        )
     policy = None if policy_file is None else read_policy(policy_file)
     with session().open_store() as store, store.lend() as connection:
         if add is not None:
             text = _add_cosignatures(connection, add)
         else:
-            newest = sign_and_have_cosigned(connection, policy)
+            newest = sign_and_have_cosigned(connection, policy, authorities)
             text = str(newest if since is None else cosigning_request(connection, newest, since))
     if output is not None:
         write_file(output, [text.encode()])

@@ -25,11 +25,16 @@ from failproof_es.assurance.checking.verification import verify_log
 from failproof_es.assurance.run_proof import prove_run
 from failproof_es.assurance.signing.kept_checkpoints import default_place, read_kept
 from failproof_es.assurance.signing.signing_key import read_public_key
+from failproof_es.assurance.signing.time_stamping import TimeStamp, newest_time_stamp
 from failproof_es.assurance.signing.verified_positions import keep_verified, read_verified
 from failproof_es.assurance.tree_history import own_public_keys, read_trees
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.commands.prove.evidence import NEXT_STEP
+from failproof_es.cli.commands.prove.time_stamp_roots import (
+    time_stamp_root_option,
+    time_stamp_roots,
+)
 from failproof_es.cli.progress.steps import StepProgress
 from failproof_es.cli.rendering.compared_rows import (
     print_comparison,
@@ -88,6 +93,7 @@ _ROWS_CHANGED = {"genuine": False, "verdict": "rows changed"}
     "--tables", is_flag=True,
     help="Also fold the whole log, and compare every row of the read models with it.",
 )  # fmt: skip
+@time_stamp_root_option
 @format_option()
 def verify(
     run: str | None,
@@ -97,6 +103,7 @@ def verify(
     unsigned: bool,
     archives: tuple[Path, ...],
     tables: bool,
+    root_file: Path | None,
     output_format: Format,
 ) -> None:
     """Verify that nothing in the log was changed, or that RUN is genuine.
@@ -115,21 +122,25 @@ def verify(
     are named, and exit code 1. Exits 3 when nothing was changed, and a table is behind the
     archiving of a run.
 
+    With --time-stamp-root, it says the time at which a signed tree existed, and exits 3 when no
+    checkpoint has such a time stamp.
+
     Exits 1 also when the log is unsigned, because there is no public key or no checkpoint. A log
     that was replaced as a whole looks the same. --unsigned accepts it.
 
     With RUN, it proves instead that this run is genuine and whole at the newest checkpoint, as
     its evidence would. It also compares the rows of the read models with the run's events. RUN
-    does not go with --checkpoint, --incremental, --unsigned or --tables. Exits 1 when the run
+    goes with none of the options but --key and --format. Exits 1 when the run
     differs from what was sealed and signed, or a row from its events. Exits 3 when it is not
     sealed or not signed yet, which is not a sign of a change.
     """
-    if run is not None and (places or incremental or unsigned or archives or tables):
+    if run is not None and (places or incremental or unsigned or archives or tables or root_file):
         raise WrongUsage(
             "options-conflict",
             "RUN is proven as a whole: leave out --checkpoint, --incremental, --unsigned, "
-            "--archive and --tables",
+            "--archive, --tables and --time-stamp-root",
         )
+    roots = [] if root_file is None else time_stamp_roots(root_file)
     with (
         session().open_store() as store,
         connect(store.auditor_url) as connection,
@@ -151,6 +162,9 @@ def verify(
         check_archives(connection, archives, public, result)
         missing = missing_layers(connection)
         comparison = _compare_tables(connection) if tables else None
+        stamped = (
+            newest_time_stamp(connection, public, roots) if roots and public is not None else None
+        )
     if result.verified is not None:
         _keep(result.verified)
     if output_format is Format.TABLE:
@@ -160,12 +174,21 @@ def verify(
         elif not tables:
             say("the rows that results are read from were not compared: --tables, or `verify RUN`")
         print_missing_layers(missing)
+        if stamped is not None:
+            click.echo(one_line(f"the tree of {stamped[0]:,} events: {stamped[1].describe()}"))
+        elif roots:
+            say("no checkpoint of the log's key has a time stamp under these certificates")
     else:
-        print_json(_log_document(result, comparison), indent=output_format is Format.JSON)
+        facts = _log_document(result, comparison)
+        if roots:
+            facts["time_stamped"] = _time_stamp_document(stamped)
+        print_json(facts, indent=output_format is Format.JSON)
     accepted = result.genuine or (unsigned and result.verdict is VerificationResult.UNSIGNED)
     code = ExitCode.DONE if accepted else ExitCode.FAILED
     if accepted and tables:
         code = exit_code_of_rows(comparison)
+    if code is ExitCode.DONE and roots and stamped is None:
+        code = ExitCode.NOT_PROVEN_YET
     click.get_current_context().exit(code)
 
 
@@ -176,6 +199,13 @@ def _log_document(result: Verification, comparison: RowComparison | None) -> dic
     if result.genuine and comparison is not None and comparison.deviations:
         facts |= _ROWS_CHANGED
     return facts
+
+
+def _time_stamp_document(stamped: tuple[int, TimeStamp] | None) -> dict[str, Any] | None:
+    if stamped is None:
+        return None
+    size, stamp = stamped
+    return {"tree_size": size, "at": stamp.at.isoformat(), "by": stamp.by}
 
 
 def exit_code_of_rows(comparison: RowComparison | None) -> ExitCode:

@@ -27,6 +27,7 @@ EXPLAINED: dict[str, dict[str, str]] = {
         "suites[].of_cases": "the same",
         "selection.*": ABSENT_HERE + "as RunStarted says it",
         "branched_from.*": ABSENT_HERE + "tests/acceptance/runs/test_branching.py",
+        "registration.*": ABSENT_HERE + "tests/acceptance/ledger/test_registration.py",
         "imported.*": ABSENT_HERE + "as RunImported says it",
         "closings[].*": ABSENT_HERE + "as ReviewClosed says it",
         "*accuracy*_bounds[]": "tests/acceptance/recomputation",

@@ -1,0 +1,173 @@
+"""Checkpoints that an authority of others stamped with the time (RFC 3161)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import rfc3161_client
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from failproof_es.assurance.signing import time_stamping
+from failproof_es.store.store import Store
+from tests.acceptance.commands import invoke, write_configuration, write_suite
+from tests.time_stamping_authority import Authority, refusal, served
+
+Does = Callable[..., str]
+
+
+@pytest.fixture
+def does(store: Store, mock_url: str, tmp_path: Path) -> Does:
+    """Runs a command beside a log with one run; returns what it printed."""
+
+    def do(*arguments: object, code: int = 0) -> str:
+        done = invoke(store.url, *arguments, cwd=tmp_path)
+        assert done.exit_code == code, (arguments, done.output)
+        return done.output
+
+    write_suite(tmp_path, 2)
+    write_configuration(tmp_path, mock_url)
+    do("start", "run.yaml", "--quiet")
+    do("ledger", "key", "-o", "log.pub")
+    return do
+
+
+def test_evidence_and_log_existed_at_the_time_that_an_authority_states(
+    does: Does, tmp_path: Path
+) -> None:
+    authority, other = Authority(), Authority()
+    (tmp_path / "root.pem").write_bytes(authority.root)
+    (tmp_path / "other.pem").write_bytes(other.root)
+    with served(lambda request: (200, authority.response(request))) as url:
+        signed = does("ledger", "checkpoint", "--time-stamp", url)
+    size = signed.splitlines()[1]
+    does("start", "run.yaml", "--quiet")  # signs once more
+    export = ("evidence", "export", "1", "--checkpoint", size)
+    does(*export, "-o", "run.evidence")
+    does(*export, "--format", "tlog-proof", "-o", "run.tlog")
+    for file in ("run.evidence", "run.tlog"):
+        verify = ("evidence", "verify", file, "--key", "log.pub", "--time-stamp-root")
+        assert "time-stamped at 20" in does(*verify, "root.pem")
+        assert "NOT genuine: 127.0.0.1: " in does(*verify, "other.pem", code=1)
+    told = does("verify", "--key", "log.pub", "--time-stamp-root", "root.pem")
+    assert f"the tree of {size} events: time-stamped at" in told and "CN=stamps.example" in told
+    facts = json.loads(does("verify", "--time-stamp-root", "root.pem", "--json"))
+    assert facts["time_stamped"]["tree_size"] == int(size)
+    assert "no checkpoint" in does("verify", "--time-stamp-root", "other.pem", code=3)
+
+    # A program of others, on what the line holds: the text of the note, and a response.
+    text, _, lines = signed.rpartition("\n\n")
+    line = next(line for line in lines.splitlines() if line.startswith("— 127.0.0.1 "))
+    response = rfc3161_client.decode_timestamp_response(base64.b64decode(line.split(" ")[2])[4:])
+    roots = x509.load_pem_x509_certificates(authority.root)
+    verifier = rfc3161_client.VerifierBuilder(roots=roots).build()
+    assert verifier.verify_message(response, f"{text}\n".encode())
+    with pytest.raises(rfc3161_client.VerificationError):
+        verifier.verify_message(response, f"{text}0\n".encode())
+
+
+def test_a_byte_that_was_changed_in_it_is_no_time_stamp(does: Does, tmp_path: Path) -> None:
+    authority = Authority()
+    (tmp_path / "root.pem").write_bytes(authority.root)
+    with served(lambda request: (200, authority.response(request))) as url:
+        signed = does("ledger", "checkpoint", "--time-stamp", url)
+    does("evidence", "export", "1", "--no-checkpoint", "-o", "run.evidence")
+    lines = (tmp_path / "run.evidence").read_bytes().splitlines(keepends=True)
+    stamp = signed.splitlines()[-1]
+    content = base64.b64decode(stamp.split(" ")[2])
+    verify = ("evidence", "verify", "run.evidence", "--key", "log.pub")
+    for at in range(0, len(content), 97):
+        damaged = bytearray(content)
+        damaged[at] ^= 1
+        changed = f"— 127.0.0.1 {base64.b64encode(damaged).decode()}"
+        document = json.loads(lines[3])
+        document["checkpoint"] = document["checkpoint"].replace(stamp, changed)
+        line = json.dumps(document, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+        body = b"".join([*lines[:3], line, *lines[4:-1]])
+        last = json.dumps({"sha256": hashlib.sha256(body).hexdigest()}, separators=(",", ":"))
+        (tmp_path / "run.evidence").write_bytes(body + last.encode() + b"\n")
+        does(*verify, "--time-stamp-root", "root.pem", code=1)
+        does(*verify)  # without it the line is one of a key that is unknown
+
+
+def other_text(request: bytes) -> bytes:
+    imprint = {"hash_algorithm": {"algorithm": "sha256"}, "hashed_message": b"\x01" * 32}
+    return Authority().response(request, message_imprint=imprint)
+
+
+FAULTS: dict[str, tuple[Callable[[bytes], tuple[int, bytes]], str]] = {
+    "a refusal": (lambda request: (200, refusal()), "refuses, with status 2 not today"),
+    "no response": (lambda request: (200, b"<html>"), "no response of RFC 3161"),
+    "nothing": (lambda request: (200, b""), "no response of RFC 3161"),
+    "a fault": (lambda request: (500, b"it broke\n"), "HTTP 500: it broke"),
+    "too much": (lambda request: (200, b"0" * 70_000), "longer than 65536 bytes"),
+    "another text": (lambda request: (200, other_text(request)), "of another text"),
+    "another nonce": (
+        lambda request: (200, Authority().response(request, nonce=7)),
+        "answers another request",
+    ),
+    "no nonce": (
+        lambda request: (200, Authority().response(request, nonce=None)),
+        "answers another request",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FAULTS)
+def test_what_is_no_time_stamp_is_not_recorded(what: str, does: Does) -> None:
+    answer, why = FAULTS[what]
+    with served(answer) as url:
+        told = does("ledger", "checkpoint", "--time-stamp", url, code=3)
+    assert "error: '127.0.0.1' did not stamp the checkpoint: " in told and why in told
+    assert "— 127.0.0.1 " not in does("ledger", "checkpoint")
+
+
+def test_a_silent_authority_holds_nobody_up(does: Does, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_stamping, "TIMEOUT_S", 0.3)
+    silent = threading.Event()
+    with served(lambda request: (silent.wait(30), (200, b""))[1]) as url:
+        told = does("ledger", "checkpoint", "--time-stamp", url, code=3)
+        silent.set()
+    assert "no answer within 0.3 s" in told
+
+
+def test_a_certificate_for_something_else_stamps_nothing(does: Does, tmp_path: Path) -> None:
+    authority = Authority(ExtendedKeyUsageOID.SERVER_AUTH)
+    (tmp_path / "root.pem").write_bytes(authority.root)
+    with served(lambda request: (200, authority.response(request))) as url:
+        does("ledger", "checkpoint", "--time-stamp", url)
+    assert "no checkpoint" in does("verify", "--time-stamp-root", "root.pem", code=3)
+
+
+def test_a_time_at_which_the_certificate_was_over_counts_for_nothing(
+    does: Does, tmp_path: Path
+) -> None:
+    authority = Authority()
+    (tmp_path / "root.pem").write_bytes(authority.root)
+    late = datetime.now(UTC).replace(microsecond=0) + timedelta(days=400)
+    with served(lambda request: (200, authority.response(request, gen_time=late))) as url:
+        does("ledger", "checkpoint", "--time-stamp", url)
+    assert "no checkpoint" in does("verify", "--time-stamp-root", "root.pem", code=3)
+
+
+def test_a_file_without_a_certificate_is_refused(does: Does, tmp_path: Path) -> None:
+    (tmp_path / "root.pem").write_text("hello")
+    told = does("verify", "--time-stamp-root", "root.pem", code=2)
+    assert "invalid-certificate" in told
+
+
+def test_a_registered_plan_is_stamped(does: Does, tmp_path: Path) -> None:
+    authority = Authority()
+    (tmp_path / "root.pem").write_bytes(authority.root)
+    with served(lambda request: (200, authority.response(request))) as url:
+        does("register", "run.yaml", "--time-stamp", url, "-o", "plan.tlog-proof")
+    verify = ("evidence", "verify", "plan.tlog-proof", "--key", "log.pub")
+    told = does(*verify, "--time-stamp-root", "root.pem")
+    assert "PlanRegistered" in told and "time-stamped at" in told
