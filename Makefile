@@ -37,9 +37,9 @@ quickstart: .venv/weights
 	@$(BIN)/failproof-es start configs/quickstart.yaml
 	@echo "(failproof-es is $(BIN)/failproof-es here; '. $(BIN)/activate' lets this shell call it by its name)"
 
-# Three times as many processes as cores: tests with a server or with processes wait for much of their time.
+# Twice as many processes as cores: tests with a server or with processes wait for much of their time.
 # tests/timing.py orders the files: long files begin first, and no core waits for one at the end.
-WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, len(os.sched_getaffinity(0)) * 3))' 2>/dev/null || echo logical)
+WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, len(os.sched_getaffinity(0)) * 2))' 2>/dev/null || echo logical)
 # The plug-in of schemathesis costs each process half a second, and nothing here uses it.
 COLLECT = $(BIN)/python -m pytest -q --ignore=tests/benchmarks -p no:schemathesis
 PYTEST = $(COLLECT) -n $(WORKERS) --maxprocesses=8 --dist loadfile --no-loadscope-reorder --durations=25
