@@ -21,7 +21,7 @@ from tests.timing import BUDGET, folder_of, read_budget
 LONG_S = 15.0
 """A file that takes at least so many seconds begins first."""
 _HEAD = """\
-# What tests cost in eight processes on two quiet cores; `python -m tests.budget` writes it.
+# What tests cost in four processes on two quiet cores; `python -m tests.budget` writes it.
 # tests/timing.py reads this file; a whole run says which folder outgrew it.
 
 # In descending order of their seconds: they begin first.

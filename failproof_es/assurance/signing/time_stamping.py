@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from failproof_es.ledger import checkpoint, note
 from failproof_es.ledger.note import Note, NoteError, PublicKey, Signature
@@ -69,7 +70,18 @@ def request_time_stamp(url: str, text: str) -> Signature:
     if response.tst_info.nonce != request.nonce:
         raise NotStamped("it answers another request")
     _require_text(response, text)
-    return time_stamp_line(urlsplit(url).hostname or "time-stamp", body)
+    return time_stamp_line(authority_name(url), body)
+
+
+def authority_name(url: str) -> str:
+    """The name of the authority at `url` in a note: its host, port and path, no secret of it."""
+    try:
+        parts = urlsplit(url)
+        port = "" if parts.port is None else f":{parts.port}"
+        name = f"{parts.hostname or ''}{port}{parts.path}"
+    except ValueError:
+        name = ""
+    return re.sub(r"[^!-*,-~]", lambda match: quote(match[0]), name) or "?"
 
 
 def verify_time_stamps(signed: Note, roots: Sequence[Certificate]) -> list[TimeStamp]:

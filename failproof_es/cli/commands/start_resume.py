@@ -99,14 +99,14 @@ def start(
         ) as live_console,
         telemetry_beside(store, options.otlp, options.otel_content) as telemetry,
     ):
-        if dry_run:
-            print_preflight(loaded, store, options.output_format, allow)
-            return
-        require_continued_log(store)
         registered = None
         if registration_id is not None:
             with store.lend() as connection:
                 registered = registered_plan(connection, registration_id)
+        if dry_run:
+            print_preflight(loaded, store, options.output_format, allow)
+            return
+        require_continued_log(store)
         begin_run(
             loaded, store, allow, options, live_console, telemetry,
             config=config, registered=registered,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import random
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from failproof_es.assurance.signing import time_stamping
+from failproof_es.ledger.note import Note
+from failproof_es.ledger.time_stamp import time_stamp_line
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration, write_suite
 from tests.time_stamping_authority import Authority, refusal, served
@@ -55,7 +59,7 @@ def test_evidence_and_log_existed_at_the_time_that_an_authority_states(
     for file in ("run.evidence", "run.tlog"):
         verify = ("evidence", "verify", file, "--key", "log.pub", "--time-stamp-root")
         assert "time-stamped at 20" in does(*verify, "root.pem")
-        assert "NOT genuine: 127.0.0.1: " in does(*verify, "other.pem", code=1)
+        assert "NOT genuine: 127.0.0.1:" in does(*verify, "other.pem", code=1)
     told = does("verify", "--key", "log.pub", "--time-stamp-root", "root.pem")
     assert f"the tree of {size} events: time-stamped at" in told and "CN=stamps.example" in told
     facts = json.loads(does("verify", "--time-stamp-root", "root.pem", "--json"))
@@ -64,7 +68,7 @@ def test_evidence_and_log_existed_at_the_time_that_an_authority_states(
 
     # A program of others, on what the line holds: the text of the note, and a response.
     text, _, lines = signed.rpartition("\n\n")
-    line = next(line for line in lines.splitlines() if line.startswith("— 127.0.0.1 "))
+    line = next(line for line in lines.splitlines() if line.startswith("— 127.0.0.1:"))
     response = rfc3161_client.decode_timestamp_response(base64.b64decode(line.split(" ")[2])[4:])
     roots = x509.load_pem_x509_certificates(authority.root)
     verifier = rfc3161_client.VerifierBuilder(roots=roots).build()
@@ -86,7 +90,8 @@ def test_a_byte_that_was_changed_in_it_is_no_time_stamp(does: Does, tmp_path: Pa
     for at in range(0, len(content), 97):
         damaged = bytearray(content)
         damaged[at] ^= 1
-        changed = f"— 127.0.0.1 {base64.b64encode(damaged).decode()}"
+        name = stamp.split(" ")[1]
+        changed = f"— {name} {base64.b64encode(damaged).decode()}"
         document = json.loads(lines[3])
         document["checkpoint"] = document["checkpoint"].replace(stamp, changed)
         line = json.dumps(document, sort_keys=True, separators=(",", ":")).encode() + b"\n"
@@ -125,8 +130,8 @@ def test_what_is_no_time_stamp_is_not_recorded(what: str, does: Does) -> None:
     answer, why = FAULTS[what]
     with served(answer) as url:
         told = does("ledger", "checkpoint", "--time-stamp", url, code=3)
-    assert "error: '127.0.0.1' did not stamp the checkpoint: " in told and why in told
-    assert "— 127.0.0.1 " not in does("ledger", "checkpoint")
+    assert "/stamp did not stamp the checkpoint: " in told and why in told
+    assert "/stamp " not in does("ledger", "checkpoint")
 
 
 def test_a_silent_authority_holds_nobody_up(does: Does, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,3 +176,52 @@ def test_a_registered_plan_is_stamped(does: Does, tmp_path: Path) -> None:
     verify = ("evidence", "verify", "plan.tlog-proof", "--key", "log.pub")
     told = does(*verify, "--time-stamp-root", "root.pem")
     assert "PlanRegistered" in told and "time-stamped at" in told
+
+
+@pytest.mark.parametrize(
+    "url", ["", "http://[", "ftp://127.0.0.1/x", "http://127.0.0.1:99999/", "x y"]
+)
+def test_what_is_no_address_is_told(url: str, does: Does) -> None:
+    told = does("ledger", "checkpoint", "--time-stamp", url, code=3)
+    assert "did not stamp the checkpoint" in told
+
+
+def test_two_authorities_of_one_host_are_two(does: Does, tmp_path: Path) -> None:
+    one, two = Authority(), Authority()
+    (tmp_path / "one.pem").write_bytes(one.root)
+    (tmp_path / "two.pem").write_bytes(two.root)
+    with (
+        served(lambda request: (200, one.response(request))) as first,
+        served(lambda request: (200, two.response(request))) as second,
+    ):
+        secret = second.replace("http://", "http://user:hunter2@") + "+plus?key=hunter2"
+        does("ledger", "checkpoint", "--time-stamp", first, "--time-stamp", secret)
+    for root in ("one.pem", "two.pem"):
+        does("verify", "--time-stamp-root", root)
+    assert "hunter2" not in does("ledger", "checkpoint")
+
+
+def test_no_bytes_make_the_verifier_fail() -> None:
+    """Whatever a line holds: it counts, or the reason that it does not is one sentence."""
+    authority = Authority()
+    text = "failproof-es/log\n1\nAAAA\n"
+    request = (
+        rfc3161_client.TimestampRequestBuilder()
+        .data(text.encode())
+        .hash_algorithm(rfc3161_client.HashAlgorithm.SHA256)
+    )
+    response = authority.response(request.build().as_bytes())
+    roots = x509.load_pem_x509_certificates(authority.root)
+    assert time_stamping.verify_time_stamps(note_of(text, response), roots)
+    generator = random.Random(7)
+    for _ in range(400):
+        damaged = bytearray(response)
+        for _ in range(generator.randint(1, 3)):
+            damaged[generator.randrange(len(damaged))] = generator.randrange(256)
+        cut = generator.randrange(1, len(damaged)) if generator.random() < 0.3 else len(damaged)
+        with suppress(time_stamping.NotStamped):
+            time_stamping.verify_time_stamps(note_of(text, bytes(damaged[:cut])), roots)
+
+
+def note_of(text: str, response: bytes) -> Note:
+    return Note(text, (time_stamp_line("stamps.example", response),))

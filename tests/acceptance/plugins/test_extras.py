@@ -43,6 +43,7 @@ PACKAGES = {
     "limits": "limits",
     "pyarrow": "pyarrow",
     "cbor2": "cbor2",
+    "rfc3161_client": "rfc3161-client",
     "opentelemetry.sdk": "opentelemetry-sdk",
     "opentelemetry.exporter.otlp.proto.http": "opentelemetry-exporter-otlp-proto-http",
 }

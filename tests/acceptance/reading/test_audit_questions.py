@@ -65,7 +65,7 @@ def test_a_plan_a_time_stamp_and_an_archive_answer_theirs(
     with served(lambda request: (200, authority.response(request))) as url:
         does(store, tmp_path, "ledger", "checkpoint", "--time-stamp", url)
     found = answers(store, tmp_path, 1)
-    assert "the time stamp of 127.0.0.1" in found[0]["answer"]
+    assert "the time stamp of 127.0.0.1:" in found[0]["answer"]
     assert "Changed since: configuration.execution." in found[2]["answer"]
     assert len(found[2]["events"]) == 2
     url = as_administrator(store.url)

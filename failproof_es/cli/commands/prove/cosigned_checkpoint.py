@@ -6,14 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 
 from failproof_es.assurance.signing.asked_witnesses import ask_witnesses
 from failproof_es.assurance.signing.checkpoint_signer import own_key, sign_and_keep_checkpoint
 from failproof_es.assurance.signing.kept_checkpoints import newest_note
-from failproof_es.assurance.signing.time_stamping import NotStamped, request_time_stamp
+from failproof_es.assurance.signing.time_stamping import (
+    NotStamped,
+    authority_name,
+    request_time_stamp,
+)
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.rendering.output import say
 from failproof_es.ledger import checkpoint
@@ -64,8 +67,7 @@ def sign_and_have_cosigned(
         try:
             added = added.signed(request_time_stamp(url, signed.text))
         except NotStamped as error:
-            name = escape_name(urlsplit(url).hostname or "")
-            problems.append(f"{name} did not stamp the checkpoint: {error}")
+            problems.append(f"{authority_name(url)} did not stamp the checkpoint: {error}")
     if added != signed:
         ledger.add_checkpoint(connection, checkpoint.parse(signed.text).size, str(added))
     if policy is not None:
