@@ -5,6 +5,8 @@ from __future__ import annotations
 CODES = {
     "already-repaired": "Another process repaired the log's tree first.",
     "ambiguous-name": "A name fits two things, for example a file and a shipped configuration.",
+    "another-format": "A file is in a format that another program reads.",
+    "another-key": "A key file holds another key than was asked for.",
     "answers-missing": "A recorded run lacks answers, so it cannot be imported as one run.",
     "cannot-listen": "A server cannot open its host and port, for example a port in use.",
     "checkpoint-gap": "A proof begins after the checkpoint that the witness cosigned last.",

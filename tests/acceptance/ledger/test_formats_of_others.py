@@ -320,3 +320,12 @@ def test_a_part_of_the_cases_is_said(does: Does, tmp_path: Path) -> None:
 def test_a_run_without_gates_has_no_test_result(does: Does, tmp_path: Path) -> None:
     done = does("evidence", "export", "3", "--format", "in-toto", "-o", "made", code=2)
     assert "has no gates" in done.stderr and not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(("form", "why"), [("cose", "RFC 9942"), ("in-toto", "programs for DSSE")])
+def test_what_others_verify_is_not_said_to_be_changed(
+    does: Does, tmp_path: Path, form: str, why: str
+) -> None:
+    does("evidence", "export", "1", "--format", form, "-o", "of-others")
+    said = does("evidence", "verify", "of-others", "--key", "log.pub", code=2)
+    assert "another-format" in said.output and why in said.output

@@ -284,7 +284,7 @@ def test_a_file_larger_than_any_of_ours_is_wrong_usage_and_is_not_read(
 def test_what_could_not_be_written_is_cosigned_again(
     does: Does, full_disk: Path, tmp_path: Path
 ) -> None:
-    """A full disk takes neither the cosignature nor, later, the right to it."""
+    """What was cosigned is remembered before anybody can have it, and can be printed again."""
     cosign = ("--key", "w.key", "--log-key", public_key(does), "--seen", "seen")
     size = does("ledger", "checkpoint", "-o", "first").stdout.splitlines()[1]
     does("ledger", "cosign", "first", *cosign, "--name", "w")
@@ -293,11 +293,23 @@ def test_what_could_not_be_written_is_cosigned_again(
     full = full_disk / "cosigned"
     failed = does("ledger", "cosign", "later", *cosign, "-o", full, code=2)
     assert "no space left on device" in failed.stderr
-    assert (tmp_path / "seen").read_text() == (tmp_path / "first").read_text()
+    assert (tmp_path / "seen").read_text() in (tmp_path / "later").read_text()
+    unseen = ("--key", "w.key", "--log-key", public_key(does), "--seen", full_disk / "seen")
+    assert does("ledger", "cosign", "first", *unseen, code=2).stdout == ""
     once = does("ledger", "cosign", "later", *cosign, "-o", "cosigned").stdout
     again = does("ledger", "cosign", "later", *cosign).stdout
     assert once.splitlines()[:5] == again.splitlines()[:5]
     does("ledger", "checkpoint", "--add", "cosigned")
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize("option", [("--name", "other"), ("--algorithm", "ml-dsa-44")])
+def test_a_key_that_exists_is_not_taken_for_another(does: Does, option: tuple[str, str]) -> None:
+    cosign = ("--key", "w.key", "--log-key", public_key(does), "--seen", "seen")
+    does("ledger", "checkpoint", "-o", "first")
+    does("ledger", "cosign", "first", *cosign, "--name", "w", "--algorithm", "ed25519")
+    does("ledger", "cosign", "first", *cosign, "--name", "w", "--algorithm", "ed25519")
+    assert "another-key" in does("ledger", "cosign", "first", *cosign, *option, code=2).stderr
 
 
 @pytest.mark.usefixtures("run")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,7 @@ from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
 from failproof_es.ledger.note import COSIGNATURES, LOG_SIGNATURES, SigningKey
 from failproof_es.ledger.tlog_policy import Policy
 from failproof_es.ledger.tlog_proof import ProofError
+from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
 from failproof_es.store.connecting import connect
 from failproof_es.store.ledger import Connection
@@ -58,6 +60,12 @@ NEXT_STEP = {
 
 EVENT_FORMATS = ("tlog-proof", "cose")
 """The formats that prove a single event."""
+_OF_OTHERS = {
+    re.compile(rb"\xd2"): "a COSE receipt, which programs for RFC 9942 verify",
+    re.compile(rb'\s*\{\s*"(mediaType|verificationMaterial|dsseEnvelope)"'): "an in-toto statement "
+    "in a Sigstore bundle, which programs for DSSE verify",
+}
+"""Files that are not verified here, by their beginning."""
 SIGNED_FORMATS = ("cose", "in-toto")
 """The formats that the log's key signs anew."""
 FORMATS = ("bundle", *EVENT_FORMATS, "in-toto")
@@ -218,6 +226,7 @@ def verify_evidence(
     policy = _policy(key, cosigners, policy_file)
     roots = () if root_file is None else time_stamp_roots(root_file)
     content = read_file(file, bundle.MOST_BYTES)
+    _require_readable_here(file, content)
     try:
         if content.startswith(tlog_proof.FIRST_LINE.encode()):
             if replay or listing or case is not None:
@@ -248,6 +257,17 @@ def verify_evidence(
             click.echo(one_line(f"  differs: {difference}"))
         if differing:
             click.get_current_context().exit(ExitCode.FAILED)
+
+
+def _require_readable_here(file: Path, content: bytes) -> None:
+    """Raise `InvalidInput` for a file in a format that programs of others verify."""
+    for beginning, description in _OF_OTHERS.items():
+        if beginning.match(content):
+            raise InvalidInput.because(
+                "another-format",
+                f"{file} is {description}",
+                remedy="verify it by such a program; a bundle or a tlog-proof is verified here",
+            )
 
 
 def _policy(key: str | None, cosigners: tuple[str, ...], file: Path | None) -> Policy:

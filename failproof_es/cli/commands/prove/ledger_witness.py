@@ -41,14 +41,16 @@ from failproof_es.support.extras import require as require_extra
 
 _ALGORITHMS: Mapping[str, Kind] = {"ed25519": COSIGNATURE, "ml-dsa-44": ML_DSA_COSIGNATURE}
 """The kinds of a cosigner's key, by the names of their algorithms."""
+_DEFAULT = "ed25519"
 
 
 def _own_key_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that say which key cosigns, and how to make it."""
     for option in (
         click.option(
-            "--algorithm", type=click.Choice([*_ALGORITHMS]), default="ed25519", show_default=True,
-            help="The kind of a new key. ML-DSA-44 also withstands quantum computers.",
+            "--algorithm", type=click.Choice([*_ALGORITHMS]),
+            help="The kind of a new key. ML-DSA-44 also withstands quantum computers.  "
+            f"[default: {_DEFAULT}]",
         ),
         click.option("--name", help="Your name in the cosignature, for a new key."),
         click.option(
@@ -73,7 +75,7 @@ def cosign(
     file: Path,
     key_file: Path,
     name: str | None,
-    algorithm: str,
+    algorithm: str | None,
     log_key: str,
     seen: Path,
     output: Path | None,
@@ -84,20 +86,33 @@ def cosign(
     itself. Return what is printed to the owner of the log, for `ledger checkpoint --add`.
     """
     public = read_public_key(log_key, LOG_SIGNATURES)
-    own = _cosigner(key_file, name, _ALGORITHMS[algorithm])
+    own = _cosigner(key_file, name, algorithm)
     request = parse_request(read_file(file, MOST_BYTES))
     with locked_place(str(seen), public) as kept_checkpoint:
         signed = cosign_request(request, public, own, kept_checkpoint.checkpoint, int(time.time()))
-        # Print before the checkpoint is kept: if printing fails, the command can be repeated.
-        if output is not None:
-            write_file(output, [str(signed).encode()])
-        click.echo(str(signed), nl=False)
+        # Kept first: nobody may get a cosignature that this place does not remember. The same FILE
+        # can be cosigned again if it cannot be printed.
         kept_checkpoint.replace(request.signed)
+    if output is not None:
+        write_file(output, [str(signed).encode()])
+    click.echo(str(signed), nl=False)
 
 
-def _cosigner(file: Path, name: str | None, kind: Kind) -> SigningKey:
+def _cosigner(file: Path, name: str | None, algorithm: str | None) -> SigningKey:
+    """The key in the file, which is made unless it exists.
+
+    Raises `InvalidInput`, also if the key that exists is of another name or algorithm.
+    """
+    kind = _ALGORITHMS[algorithm or _DEFAULT]
     if has_key(file):
-        return read_key(file, COSIGNATURES)
+        key = read_key(file, COSIGNATURES)
+        if name not in (None, key.name) or (algorithm is not None and kind != key.kind):
+            raise InvalidInput.because(
+                "another-key",
+                f"the key in {file} is {key.public}",
+                remedy="leave out --name and --algorithm, or name another file for a new key",
+            )
+        return key
     if name is None:
         raise InvalidInput.because(
             "no-signing-key", f"there is no key in {file}", remedy="give it a --name to make one"
@@ -127,7 +142,7 @@ def witness() -> None:
 def serve(
     key_file: Path,
     name: str | None,
-    algorithm: str,
+    algorithm: str | None,
     log_keys: tuple[str, ...],
     folder: Path,
     host: str,
@@ -143,7 +158,7 @@ def serve(
     logs = {log.name: log for log in (read_public_key(text, LOG_SIGNATURES) for text in log_keys)}
     if len(logs) < len(log_keys):
         raise WrongUsage("options-conflict", "--log-key names a log twice")
-    own = _cosigner(key_file, name, _ALGORITHMS[algorithm])
+    own = _cosigner(key_file, name, algorithm)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         listening = socket.create_server((host, port))
