@@ -174,6 +174,7 @@ CODES = {
     "queue-closed": "A queue of reviews is closed and gives out nothing.",
     "reads-unrecorded": "The console cannot record who looks at what, so it shows nothing.",
     "record-mismatch": "A submitted result contradicts the recorded one.",
+    "registration-with-reuse": "A run that reuses answers cannot follow a registered plan.",
     "registration-used": "As many runs as were registered follow the plan already.",
     "remark": "Information, no defect. Printed without its code.",
     "reserved-field": "A field or parameter is set by the program or by another field.",

@@ -67,8 +67,9 @@ class Authority:
         self.root = root.public_bytes(Encoding.PEM)
         self._certificate = asn1_x509.Certificate.load(certificate.public_bytes(Encoding.DER))
 
-    def response(self, request: bytes, **changes: Any) -> bytes:
-        """The response to a request; `changes` are fields of what is stamped."""
+    def response(self, request: bytes, *, content: str = "tst_info", **changes: Any) -> bytes:
+        """The response to a request; `changes` are fields of what is stamped, `content` is the type
+        of the token's content."""
         query = tsp.TimeStampReq.load(request)
         fields = {
             "version": "v1",
@@ -110,7 +111,7 @@ class Authority:
                 "version": "v3",
                 "digest_algorithms": [_SHA256],
                 "encap_content_info": {
-                    "content_type": "tst_info",
+                    "content_type": content,
                     "content": core.ParsableOctetString(stamped),
                 },
                 "certificates": [self._certificate],
@@ -119,8 +120,8 @@ class Authority:
         )
         token = cms.ContentInfo({"content_type": "signed_data", "content": signed})
         response = tsp.TimeStampResp({"status": {"status": "granted"}, "time_stamp_token": token})
-        content: bytes = response.dump()
-        return content
+        answer: bytes = response.dump()
+        return answer
 
 
 def refusal() -> bytes:

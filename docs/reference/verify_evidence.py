@@ -57,7 +57,9 @@ KEPT = ("RunStarted", "Reviewed", CHECKED)
 OF_FIRST = ("run_id", "prompt_id", "model_key", "repetition")
 """The fields of an evaluation's first event that are kept."""
 OF_SOURCE = ("source_evaluation_id", "source_run_id", "source_events", "source_sha256")
-COMPARED = ("dialect", "judges", "models", "planned_evaluations", "selection")
+COMPARED = (
+    "code_version", "dialect", "judges", "models", "packages", "planned_evaluations", "selection",
+)  # fmt: skip
 """The fields in which a run's plan is compared with the registered one."""
 MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 MOST_BYTES = 1 << 30
@@ -598,7 +600,7 @@ def check_run(run_id: Any, events: int, streams: dict[UUID, Stream], tree: Tree)
     check_plan(own, prompts)
     attempts = check_attempts(run_id, runs, streams)
     others = [runs[run["run_id"]][0].place for run in attempts.manifest["other_attempts"]]
-    plan = check_registration(own[0], plans, others)
+    plan = check_registration(own, plans, others)
     attempts = Attempts(
         {**attempts.manifest, "registration": plan},
         [*attempts.summary, *([] if plan is None else [registration_told(plan)])],
@@ -633,9 +635,10 @@ def check_attempts(
 
 
 def check_registration(
-    started: Event, plans: dict[UUID, list[Event]], attempts: list[int]
+    own: list[Event], plans: dict[UUID, list[Event]], attempts: list[int]
 ) -> dict[str, Any] | None:
     """The registered plan that the run names; `attempts` are the places of the other attempts."""
+    started = own[0]
     named = started.payload.get("registration")
     if named is None:
         if plans:
@@ -643,6 +646,8 @@ def check_registration(
         return None
     try:
         name = UUID(named["registration_id"])
+        if str(name) != named["registration_id"]:
+            raise ValueError("not in its one form")
     except MALFORMED:
         refuse("the run names something that is no registration")
     stream = UUID(uuid_of(hashlib.sha256(f"operations\n{name}".encode()).digest()))
@@ -651,9 +656,18 @@ def check_registration(
     registered = [event for event in plans[stream] if event.topic == "PlanRegistered"]
     if len(registered) != 1 or registered[0].place > started.place:
         refuse("there is not one plan that was registered before the run began")
+    if started.payload.get("branched_from") is not None:
+        refuse("a run that carries answers over follows no plan")
     payload = registered[0].payload
+    planned = {
+        digest
+        for event in own
+        if event.topic == "CasesPlanned"
+        for digest in event.payload["digests"]
+    }
+    cases = digest_of(sorted(planned))
     try:
-        before, after = parts_of(payload), parts_of(started.payload)
+        before, after = parts_of(payload), parts_of({**started.payload, "cases": cases})
         names = sorted({**before, **after})
         changed = [
             part for part in names if plain_json(before.get(part)) != plain_json(after.get(part))
@@ -666,8 +680,10 @@ def check_registration(
         "runs": payload.get("runs"),
         "changed": changed,
     }
-    if type(here["runs"]) is not int or plain_json(here) != plain_json(named):
+    if plain_json(here) != plain_json(named):
         refuse("the run recorded another registration than is here")
+    if type(here["registered_at"]) is not str or type(here["runs"]) is not int or here["runs"] < 1:
+        refuse("the registered plan has a time or a number of runs that is none")
     return {**here, "attempts_before": sum(place < registered[0].place for place in attempts)}
 
 
@@ -678,7 +694,7 @@ def parts_of(payload: dict[str, Any]) -> dict[str, Any]:
         as_object(payload["experiment"]),
     )
     return {
-        **{name: payload.get(name) for name in COMPARED},
+        **{name: payload.get(name) for name in ("cases", *COMPARED)},
         "experiment": [experiment.get("digest"), experiment.get("questions")],
         **{f"configuration.{name}": value for name, value in configuration.items()},
     }
@@ -688,7 +704,8 @@ def registration_told(plan: dict[str, Any]) -> str:
     since = f"changed since: {', '.join(plan['changed'])}" if plan["changed"] else "unchanged since"
     runs = f"{plan['runs']:,} run{'' if plan['runs'] == 1 else 's'}"
     return (
-        f"registered at {plan['registered_at']} ({plan['registration_id']}) for {runs}; {since}; "
+        f"registered at {plan['registered_at']} by the log's clock ({plan['registration_id']}) for "
+        f"{runs}; {since}; "
         f"attempts before it: {plan['attempts_before']}"
     )
 

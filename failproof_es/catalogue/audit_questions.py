@@ -22,6 +22,8 @@ from failproof_es.events import (
     RunStarted,
     RunValidated,
 )
+from failproof_es.events.base import ENDED
+from failproof_es.events.evaluations import VOIDS_ANSWER
 from failproof_es.ledger import checkpoint, note
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.ledger.note import Note, NoteError
@@ -131,39 +133,55 @@ def _when_it_existed(record: _AuditedRun) -> _Answer:
     by: dict[str, None] = {}
     for signed in record.checkpoints_over(seals[-1]):
         stamps = [line.name for line in time_stamps(signed)]
-        by.update((f"the time stamp of {name}", None) for name in stamps)
+        by.update((f"a time stamp of {name}", None) for name in stamps)
         others = (name for name in cosigners(signed, origin) if name not in stamps)
-        by.update((f"the cosignature of {name}", None) for name in others)
-    sealed = f"By its own clock the log sealed the run at {moment(seals[-1].recorded_at)}."
-    if not by:
-        return _Answer(sealed, seals, f"Nobody else states a time, so whether that holds {_OPEN}.")
-    return _Answer(f"{sealed} Signed trees that hold the seal have {', '.join(by)}.", seals)
+        by.update((f"a cosignature of {name}", None) for name in others)
+    text = f"By its own clock the log sealed the run at {moment(seals[-1].recorded_at)}."
+    if by:
+        text += f" Signed trees with the seal claim {', '.join(by)}, which are not checked here."
+    return _Answer(text, seals, f"Whether that time holds {_OPEN} alone.")
 
 
 def _what_was_left_out(record: _AuditedRun) -> _Answer:
-    run = record.run
+    run, counts = record.run, record.run.counts
+    waiting = counts.awaiting_review
+    unscored = counts.finished - counts.scored - waiting
     sentences = [
+        "The answers were imported: of what the source left out only it knows."
+        if run.imported is not None
+        else "",
         f"Of the configuration a part was asked: {run.part}." if run.part is not None else "",
         f"{plural(run.skipped_defects, 'defect')} kept cases out." if run.skipped_defects else "",
-        f"Ended without a score: {run.counts.abandoned:,}." if run.counts.abandoned else "",
+        f"Planned and not finished: {counts.planned - counts.finished:,}."
+        if counts.planned > counts.finished
+        else "",
+        f"Ended without a score: {unscored:,}." if unscored else "",
+        f"Left to people: {waiting:,}." if waiting else "",
     ]
-    text = " ".join(filter(None, sentences)) or "Nothing: every case was asked and scored."
+    text = " ".join(filter(None, sentences)) or "Nothing: every planned case was asked and scored."
     return _Answer(f"{text} Evidence holds every event of the run.", record.own(CaseSkipped))
 
 
 def _whether_the_rule_was_fixed(record: _AuditedRun) -> _Answer:
-    started, registration = record.own(RunStarted), record.run.registration
+    run, started, registration = record.run, record.own(RunStarted), record.run.registration
+    if run.imported is not None or run.branched_from is not None:
+        return _Answer("Answers of this run are older than its first event.", started, _NO_PLAN)
     if registration is None:
         text = "The configuration and the gates are in the run's first event, before any request."
-        return _Answer(text, started, f"No plan was registered, so what was before {_OPEN}.")
+        return _Answer(text, started, _NO_PLAN)
     plans = record.of_stream(operations_id(registration.registration_id), PlanRegistered)
     changed = ", ".join(registration.changed) or "nothing"
-    text = f"A plan was registered at {moment(registration.registered_at)}, before the run."
-    return _Answer(f"{text} Changed since: {changed}.", [*plans, *started])
+    text = (
+        "A plan was registered before the run, by the log's clock at "
+        f"{moment(registration.registered_at)}. Changed since: {changed}. The code of classes of "
+        "the owner's own is not compared."
+    )
+    return _Answer(text, [*plans, *started])
 
 
 def _how_many_attempts(record: _AuditedRun) -> _Answer:
-    return _Answer(f"Attempt {record.run.attempts.describe()}.", record.own(RunStarted))
+    text = f"In this log: attempt {record.run.attempts.describe()}."
+    return _Answer(text, record.own(RunStarted), f"Whether other logs hold more {_OPEN}.")
 
 
 def _which_items(record: _AuditedRun) -> _Answer:
@@ -173,25 +191,26 @@ def _which_items(record: _AuditedRun) -> _Answer:
 
 
 def _which_model(record: _AuditedRun) -> _Answer:
-    models = "; ".join(map(describe_model, record.run.models))
-    validation = record.run.validation
-    findings = () if validation is None else validation.findings
-    strange = sum(finding.kind == "unknown_model" for finding in findings)
-    named = f"Answers that named another model: {strange:,}."
-    is_pinned = all(model.settings.get("weights_sha256") for model in record.run.models)
+    run = record.run
+    models = "; ".join(map(describe_model, run.models))
+    strange = sum(error.requests for error in run.errors if error.kind == VOIDS_ANSWER)
+    text = f"{models}. Replies that named another model, and were not graded: {strange:,}."
+    is_pinned = all(model.settings.get("weights_sha256") for model in run.models)
     weights = "" if is_pinned else f"Which weights a provider used {_OPEN}."
-    return _Answer(f"{models}. {named}", record.own(RunStarted), weights)
+    return _Answer(text, record.own(RunStarted), weights)
 
 
 def _whether_it_comes_again(record: _AuditedRun) -> _Answer:
-    text = "The verdicts can be derived again from the recorded answers."
+    text = "The verdicts of rules and judges can be derived again from what was recorded."
     return _Answer(text, record.own(RunValidated), f"Whether a model answers the same {_OPEN}.")
 
 
 def _how_good_the_judge_is(record: _AuditedRun) -> _Answer:
-    if not record.run.judges:
-        return _Answer("There is none: rules grade the answers.")
-    if (measured := record.run.judges_measured) is None:
+    run = record.run
+    people = run.people_judge or run.counts.awaiting_review > 0
+    if not run.judges:
+        return _Answer("People judge." if people else "There is none: rules grade the answers.")
+    if (measured := run.judges_measured) is None:
         return _Answer("", open=f"Its judges were not measured, so that {_OPEN}.")
     text = f"{measured[0].upper()}{measured[1:]}."
     return _Answer(text, record.about(JudgeCalibrated))
@@ -200,8 +219,8 @@ def _how_good_the_judge_is(record: _AuditedRun) -> _Answer:
 def _who_could_change_it(record: _AuditedRun) -> _Answer:
     missing = ", ".join(record.run.protection.missing_layers)
     text = f"The database does not enforce: {missing}." if missing else (
-        "The database refuses changes to all but its superuser, and a change no longer fits the "
-        "signed tree."
+        "The database refuses changes to all but its superuser. A change no longer fits the signed "
+        "tree, which only the holder of the log's key can sign anew, against checkpoints of others."
     )  # fmt: skip
     return _Answer(text, open=f"Who looked {_OPEN}: the console writes that to a file.")
 
@@ -215,21 +234,24 @@ def _what_was_deleted(record: _AuditedRun) -> _Answer:
         f"{moment(move.recorded_at)} by {move.payload()['who']}."
         for move in moves
     )
-    return _Answer(" ".join(texts), moves)
+    return _Answer(" ".join(texts), moves, f"Why {_OPEN}.")
 
 
 def _whether_all_was_measured(record: _AuditedRun) -> _Answer:
-    counts, validation = record.run.counts, record.run.validation
+    run, counts = record.run, record.run.counts
     text = (
         f"Of {counts.planned:,} planned evaluations {counts.finished:,} ended, {counts.scored:,} "
         "with a score."
     )
-    if validation is None:
+    if run.status not in ENDED:
         return _Answer(text, open=f"The run has not ended, so the rest {_OPEN}.")
-    checked = "passed" if validation.passed else "FAILED"
+    if run.validation is None:
+        return _Answer(f"{text} The run is {run.status.replace('_', ' ')}, and was not checked.")
+    checked = "passed" if run.validation.passed else "FAILED"
     return _Answer(f"{text} The check of the record {checked}.", record.own(RunValidated))
 
 
+_NO_PLAN = f"No plan was registered before, so what was {_OPEN}."
 _QUESTIONS: tuple[tuple[str, tuple[str, ...], Callable[[_AuditedRun], _Answer]], ...] = (
     (
         "Did it exist at the stated time?",
@@ -238,12 +260,12 @@ _QUESTIONS: tuple[tuple[str, tuple[str, ...], Callable[[_AuditedRun], _Answer]],
     ),
     (
         "What was withheld or left out?",
-        ("failproof-es audit RUN --only thrown-away",),
+        ("failproof-es show RUN", "failproof-es audit RUN --only thrown-away"),
         _what_was_left_out,
     ),
     (
         "Was the rule fixed before the data?",
-        ("failproof-es evidence export RUN -o FILE",),
+        ("failproof-es evidence export RUN -o FILE", "failproof-es evidence verify FILE --key KEY"),
         _whether_the_rule_was_fixed,
     ),
     (
@@ -254,7 +276,7 @@ _QUESTIONS: tuple[tuple[str, tuple[str, ...], Callable[[_AuditedRun], _Answer]],
     ("Which exact items were asked?", ("failproof-es show RUN --json",), _which_items),
     ("Which model answered?", ("failproof-es show RUN --json",), _which_model),
     ("Would I get it again?", ("failproof-es replay RUN",), _whether_it_comes_again),
-    ("How good is the judge?", ("failproof-es calibrate show RUN",), _how_good_the_judge_is),
+    ("How good is the judge?", ("failproof-es show RUN",), _how_good_the_judge_is),
     (
         "Who could have changed it, and who looked?",
         ("failproof-es db status", "failproof-es verify RUN"),

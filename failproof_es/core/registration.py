@@ -12,16 +12,23 @@ from typing import Any
 from failproof_es.core.experiment import canonical
 from failproof_es.support.plurals import plural
 
-COMPARED = ("dialect", "judges", "models", "planned_evaluations", "selection")
+COMPARED = (
+    "code_version", "dialect", "judges", "models", "packages", "planned_evaluations", "selection",
+)  # fmt: skip
 """The compared fields of both events, besides `configuration` and `experiment`."""
 
 
-def changed_parts(registered: Mapping[str, Any], started: Mapping[str, Any]) -> tuple[str, ...]:
+def changed_parts(
+    registered: Mapping[str, Any], started: Mapping[str, Any], cases: str
+) -> tuple[str, ...]:
     """The sorted names of the parts in which the plan of a run differs from the registered one.
 
-    A part is one of `COMPARED`, `experiment` (its two digests), or `configuration.KEY` for a
-    top-level key of the configuration. Raises `ValueError` if one payload is not such an event.
+    A part is one of `COMPARED`, `cases` (the `set_digest` of the whole cases, which is given),
+    `experiment` (its two digests), or `configuration.KEY` for a top-level key of the configuration.
+    The code of a class of the user's own is no part. Raises `ValueError` if one payload is not such
+    an event.
     """
+    started = {**started, "cases": cases}
     before, after = dict(_parts(registered)), dict(_parts(started))
     return tuple(
         name
@@ -34,7 +41,7 @@ def _parts(payload: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     configuration, experiment = payload.get("configuration"), payload.get("experiment")
     if not isinstance(configuration, dict) or not isinstance(experiment, dict):
         raise ValueError("a plan without a configuration or an experiment")
-    for name in COMPARED:
+    for name in ("cases", *COMPARED):
         yield name, payload.get(name)
     yield "experiment", [experiment.get("digest"), experiment.get("questions")]
     for name, value in configuration.items():
@@ -44,4 +51,7 @@ def _parts(payload: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def describe(registration_id: str, registered_at: str, runs: int, changed: Sequence[str]) -> str:
     """One phrase about the registration of a run."""
     since = f"changed since: {', '.join(changed)}" if changed else "unchanged since"
-    return f"registered at {registered_at} ({registration_id}) for {plural(runs, 'run')}; {since}"
+    return (
+        f"registered at {registered_at} by the log's clock ({registration_id}) for "
+        f"{plural(runs, 'run')}; {since}"
+    )

@@ -29,7 +29,6 @@ from failproof_es.engine.identity import (
     code_version,
     current_host,
     current_user,
-    package_versions,
     process_label,
 )
 from failproof_es.engine.imports.refusing import require_asked_here
@@ -44,7 +43,11 @@ from failproof_es.engine.preflight.record import (
     record_refusal,
 )
 from failproof_es.engine.preflight.spend_checks import require_priced
-from failproof_es.engine.registration import registration_of, require_run_left
+from failproof_es.engine.registration import (
+    registration_of,
+    registration_with_reuse,
+    require_run_left,
+)
 from failproof_es.engine.related_runs.baseline_gates import require_baseline
 from failproof_es.engine.required_plugins import other_versions, require_plugins
 from failproof_es.engine.usable_dialect import usable_dialect
@@ -304,14 +307,16 @@ def _begin(
             for m in targets.snapshots()
             if (seed := m.parameters.get("seed")) is not None
         },
-        packages=package_versions(configuration, dialect.name),
         who=current_user(),
         where=current_host(),
         branched_from=plan.reuse,
         **facts,
     )
     if registered is not None:
-        draft = draft.model_copy(update={"registration": registration_of(registered, draft)})
+        if plan.reuse is not None:
+            raise registration_with_reuse()
+        followed = registration_of(registered, draft, plan.planned_cases.set_digest())
+        draft = draft.model_copy(update={"registration": followed})
     planned = to_events(_plan_events(EventHeader.of_run(run_id), plan, prices), {run_id: 1})
 
     def in_the_same_transaction(connection: Connection) -> None:

@@ -12,7 +12,7 @@ from uuid import UUID
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.drive.targets import Targets
-from failproof_es.engine.identity import code_version
+from failproof_es.engine.identity import code_version, package_versions
 from failproof_es.engine.planning.planner import CollectedCases, Plan, skipped_lines, store_plan
 from failproof_es.engine.preflight.checks import check
 from failproof_es.engine.preflight.destinations import announce, unencrypted
@@ -105,6 +105,7 @@ def plan_facts(
         "planned_cases": plan.cases,
         "planned_evaluations": plan.cases * len(models) * configuration.execution.repetitions,
         "code_version": code_version(),
+        "packages": package_versions(configuration, dialect.name),
         "selection": _selection(loaded, plan),
     }
 

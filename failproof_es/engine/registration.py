@@ -39,10 +39,12 @@ async def register(
     try:
         dialect, plan = await plan_run(loaded, store, registration_id, targets, say, step)
         await open_models(store, registration_id, targets)
+        if plan.reuse is not None:
+            raise registration_with_reuse()
         facts = plan_facts(loaded, dialect, targets, plan)
     finally:
         await targets.close()
-    fields = {**facts, "runs": runs}
+    fields = {**facts, "runs": runs, "cases": plan.planned_cases.set_digest()}
     await asyncio.to_thread(record_operations, store, registration_id, [(PlanRegistered, fields)])
     with store.lend() as connection:
         return registered_plan(connection, registration_id)
@@ -65,13 +67,18 @@ def position_of(connection: Connection, registered: PlanRegistered) -> int:
     return next(row.position for row in find(connection, stream_id=stream, topics=topics))
 
 
-def registration_of(registered: PlanRegistered, started: RunStarted) -> Registration:
-    """The registration that the run records; `started` is its first event without it."""
+def registration_of(registered: PlanRegistered, started: RunStarted, cases: str) -> Registration:
+    """The registration that the run records; `started` is its first event without it.
+
+    `cases` is the `set_digest` of its whole cases.
+    """
     return Registration(
         registration_id=registered.about,
         registered_at=registered.timestamp,
         runs=registered.runs,
-        changed=changed_parts(registered.model_dump(mode="json"), started.model_dump(mode="json")),
+        changed=changed_parts(
+            registered.model_dump(mode="json"), started.model_dump(mode="json"), cases
+        ),
     )
 
 
@@ -98,3 +105,12 @@ def require_run_left(connection: Connection, registered: PlanRegistered, run_id:
             f"and {followed} began",
             remedy="register a plan for the further runs, or start without --registration",
         )
+
+
+def registration_with_reuse() -> InvalidInput:
+    """The error of a plan with answers that are older than it."""
+    return InvalidInput.because(
+        "registration-with-reuse",
+        "a run that reuses recorded answers follows no plan: they are older than the plan",
+        remedy="leave out --reuse and `reuse`, or --registration",
+    )

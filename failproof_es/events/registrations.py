@@ -9,8 +9,9 @@ from failproof_es.events.side_streams import OperationEvent
 class PlanRegistered(OperationEvent):
     """A plan was registered before any run followed it. No model was asked.
 
-    `about` is the registration's id. At most `runs` runs may follow the plan. The other fields are
-    those of the `RunStarted` of a run that follows it.
+    `about` is the registration's id. At most `runs` runs may follow the plan. `cases` is the
+    `set_digest` (`failproof_es.core.experiment`) of the digests of the whole cases. The other
+    fields are those of the `RunStarted` of a run that follows it.
     """
 
     says: ClassVar[str] = "{name}, evaluations: {planned_evaluations}, runs: {runs}"
@@ -24,7 +25,9 @@ class PlanRegistered(OperationEvent):
     judges: tuple[ModelSnapshot, ...] = ()
     suites: tuple[SuiteSnapshot, ...]
     dialect: str
+    cases: str
     planned_cases: int
     planned_evaluations: int
     code_version: str
+    packages: dict[str, str]
     selection: Selection | None = None

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from failproof_es.core.experiment import digest_of_sorted
 from failproof_es.events import RUN_ENDINGS, topics
 from failproof_es.ledger.attempts import ProvenAttempts, TopicPayload, UnrelatedRuns, read_attempts
-from failproof_es.ledger.packed import Digests, PackedMap
+from failproof_es.ledger.packed import Digests, PackedMap, sorted_digests
 from failproof_es.ledger.proven_registration import ProvenRegistration, read_registration
 from failproof_es.ledger.run_reader import REVIEW, ProvenRunEvent, RunReader, unpack_fields
 from failproof_es.ledger.run_reader import BundledEvent as BundledEvent
@@ -101,6 +102,7 @@ def contents_of(run_id: UUID, read: RunReader, again: Iterable[BundledEvent]) ->
                 read.other_runs[UUID(attempt["run_id"])][0].place
                 for attempt in related.other_attempts
             ),
+            digest_of_sorted(sorted_digests(_planned(own))),
         ),
         started_at=_text(started, "timestamp"),
         ended_at=_text(own[ending].payload, "timestamp"),
@@ -131,6 +133,11 @@ def _check_plan(own: Sequence[ProvenRunEvent], prompts: PackedMap) -> None:
         raise EvidenceError("the plan does not hold as many cases as the run was started with")
     if len(planned) != len(prompts) or any(prompt not in prompts for prompt in planned):
         raise EvidenceError("the prompts are not exactly those that were planned")
+
+
+def _planned(own: Sequence[ProvenRunEvent]) -> list[Digests]:
+    """The digests of the plan, which was checked."""
+    return [event.payload["digests"] for event in own if event.topic == "CasesPlanned"]
 
 
 def _stream_of(digest: bytes) -> bytes:

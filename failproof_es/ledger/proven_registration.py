@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from failproof_es.core.case import operations_id
+from failproof_es.core.experiment import canonical
 from failproof_es.core.registration import changed_parts, describe
 from failproof_es.ledger.run_reader import REGISTERED, EvidenceError, ProvenRunEvent
 
@@ -39,12 +40,14 @@ def read_registration(
     started: ProvenRunEvent,
     streams: Mapping[UUID, Sequence[ProvenRunEvent]],
     attempts: Iterable[int],
+    cases: str,
 ) -> ProvenRegistration | None:
     """The registered plan that a run names in its `RunStarted`; `None` if it names none.
 
     `streams` are the streams of registered plans, `attempts` the places of the first events of the
-    other attempts. Raises `EvidenceError` unless the plan that the run names, and no other, is
-    here, before the run, and says what the run recorded of it.
+    other attempts, `cases` is the `set_digest` of the planned digests. Raises `EvidenceError`
+    unless the plan that the run names, and no other, is here, before the run, and says what the run
+    recorded of it.
     """
     recorded = started.payload.get("registration")
     if recorded is None:
@@ -57,22 +60,29 @@ def read_registration(
     if registered.place > started.place:
         raise EvidenceError("the plan was registered after the run began")
     payload = registered.payload
+    if started.payload.get("branched_from") is not None:
+        raise EvidenceError("a run that carries answers over follows no plan")
     try:
-        derived = {
-            "registration_id": payload.get("about"),
-            "registered_at": payload.get("timestamp"),
-            "runs": payload.get("runs"),
-            "changed": list(changed_parts(payload, started.payload)),
-        }
+        changed = changed_parts(payload, started.payload, cases)
     except (ValueError, RecursionError) as error:
         raise EvidenceError(f"the registered plan cannot be read: {error}") from None
-    if type(derived["runs"]) is not int or derived != recorded:
+    derived = {
+        "registration_id": payload.get("about"),
+        "registered_at": payload.get("timestamp"),
+        "runs": payload.get("runs"),
+        "changed": list(changed),
+    }
+    if canonical(derived) != canonical(recorded):
         raise EvidenceError("the run recorded another registration than is here")
+    if type(derived["registered_at"]) is not str or type(derived["runs"]) is not int:
+        raise EvidenceError("the registered plan has a time or a number of runs that is none")
+    if derived["runs"] < 1:
+        raise EvidenceError("the plan was registered for no run")
     return ProvenRegistration(
         str(derived["registration_id"]),
-        str(derived["registered_at"]),
+        derived["registered_at"],
         derived["runs"],
-        tuple(derived["changed"]),
+        changed,
         sum(place < registered.place for place in attempts),
     )
 
@@ -82,7 +92,10 @@ def _registered(
 ) -> ProvenRunEvent:
     """The only `PlanRegistered` of the only stream, which is that of the named registration."""
     try:
-        stream_id = operations_id(UUID(recorded["registration_id"]))
+        registration_id = UUID(recorded["registration_id"])
+        if str(registration_id) != recorded["registration_id"]:
+            raise ValueError("not in its one form")
+        stream_id = operations_id(registration_id)
     except (KeyError, ValueError, TypeError, AttributeError):
         raise EvidenceError("the run names something that is no registration") from None
     if list(streams) != [stream_id]:

@@ -182,7 +182,8 @@ SAMPLES: tuple[Event, ...] = (
         **OPERATION, runs=1, name="smoke", experiment=Experiment(digest="ef", questions="ab"),
         configuration={"models": []}, configuration_digest="ab", models=(MODEL,), judges=(MODEL,),
         suites=(SuiteSnapshot(path="s.jsonl", sha256="cd", dialect="failproof", cases=2),),
-        dialect="failproof", planned_cases=2, planned_evaluations=4, code_version="0.1.0",
+        dialect="failproof", cases="cd", planned_cases=2, planned_evaluations=4,
+        code_version="0.1.0", packages={"python": "3.11"},
     ),
     CasesImported(
         **OPERATION, kind="csv", path="questions.csv", options={"columns": {"prompt": "q"}},

@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
@@ -27,6 +27,8 @@ MOST_BYTES = 64 << 10
 """Of a response. A checkpoint with all its signatures has at most eight times as many."""
 _LONGEST_REASON = 200
 _GRANTED = 0
+_MOST_APART = timedelta(days=1)
+"""Between the time of a stamp and that of this host."""
 _QUERY = {"content-type": "application/timestamp-query"}
 
 
@@ -67,9 +69,17 @@ def request_time_stamp(url: str, text: str) -> Signature:
     if response.status != _GRANTED:
         reasons = one_line(shortened("; ".join(response.status_string), _LONGEST_REASON))
         raise NotStamped(f"it refuses, with status {response.status} {reasons}".rstrip())
-    if response.tst_info.nonce != request.nonce:
+    try:
+        stamped = response.tst_info
+        digest, nonce, at = stamped.message_imprint.message, stamped.nonce, stamped.gen_time
+    except ValueError as error:
+        raise NotStamped(f"its token cannot be read: {error}") from None
+    if nonce != request.nonce:
         raise NotStamped("it answers another request")
-    _require_text(response, text)
+    if digest != hashlib.sha256(text.encode()).digest():
+        raise NotStamped("it is of another text")
+    if abs(at - datetime.now(UTC)) > _MOST_APART:
+        raise NotStamped(f"its time, {at.isoformat()}, is more than a day from that of this host")
     return time_stamp_line(authority_name(url), body)
 
 
@@ -146,7 +156,10 @@ def _verified(response: bytes, text: str, roots: Sequence[Certificate]) -> TimeS
             if (certificate.issuer, certificate.serial_number)
             == (signer.issuer, signer.serial_number)
         ]
-        return TimeStamp(decoded.tst_info.gen_time, subjects[0])
+        at = decoded.tst_info.gen_time
+        if at - datetime.now(UTC) > _MOST_APART:
+            raise NotStamped(f"its time, {at.isoformat()}, has not come yet")
+        return TimeStamp(at, subjects[0])
     except (VerificationError, ValueError, IndexError) as error:
         raise NotStamped(str(error)) from None
 
@@ -158,11 +171,6 @@ def _decoded(response: bytes) -> Any:
         return decode_timestamp_response(response)
     except ValueError as error:
         raise NotStamped(f"it is no response of RFC 3161: {error}") from None
-
-
-def _require_text(response: Any, text: str) -> None:
-    if response.tst_info.message_imprint.message != hashlib.sha256(text.encode()).digest():
-        raise NotStamped("it is of another text")
 
 
 def _post(url: str, request: bytes) -> bytes:

@@ -13,7 +13,9 @@ from failproof_es.assurance.signing.checkpoint_signer import own_key, require_co
 from failproof_es.cli.app.options import allow_option, settings_option
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.commands.prove.cosigned_checkpoint import (
+    exit_if_missing,
     policy_option,
+    require_time_stamping,
     sign_and_have_cosigned,
     time_stamp_option,
 )
@@ -67,6 +69,7 @@ def register(
     Exits 3 unless the quorum of --policy cosigned and each authority of --time-stamp answered. The
     plan is registered all the same.
     """
+    require_time_stamping(authorities)
     policy = None if policy_file is None else read_policy(policy_file)
     loaded = load_or_report_all(config, settings, allow)
     with session().open_store() as store:
@@ -79,16 +82,15 @@ def register(
                 step=partial(slow_step, quiet=False),
             )
         )  # fmt: skip
+        say(f"registered: {registered.about}")
         with store.lend() as connection:
             position = registration.position_of(connection, registered)
-            signed = sign_and_have_cosigned(connection, policy, authorities)
+            signed, missing = sign_and_have_cosigned(connection, policy, authorities)
             size = checkpoint.parse(signed.text).size
             proof = prove_in_tree(
                 connection, operations_id(registered.about), position, size,
                 own_key(connection).public,
             )  # fmt: skip
-    if output is not None:
-        write_file(output, [str(proof).encode()])
     of_tree = checkpoint.parse(proof.signed.text)
     facts = {
         "registration": str(registered.about),
@@ -102,3 +104,6 @@ def register(
         "tree_root": of_tree.root.hex(),
     }
     print_facts(facts, output_format)
+    if output is not None:
+        write_file(output, [str(proof).encode()])
+    exit_if_missing(missing)

@@ -30,6 +30,7 @@ class PlannedCases:
     def __init__(self, at_once: int = AT_ONCE) -> None:
         self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - see `close`
         """The digest and the `question_digest` of each case."""
+        self._whole = DigestSet(at_once)
         self._sent = DigestSet(at_once)
         self._graded = DigestSet(at_once)
         self._cases = 0
@@ -46,6 +47,7 @@ class PlannedCases:
         """Add the next case by its digests: of the whole case, of what is sent (`question_digest`),
         of what is sent and graded (`graded_digest`). All are in hexadecimal."""
         self._file.write(bytes.fromhex(digest + sent))
+        self._whole.add(bytes.fromhex(digest))
         self._sent.add(bytes.fromhex(sent))
         self._graded.add(bytes.fromhex(graded))
         self._cases += 1
@@ -53,6 +55,7 @@ class PlannedCases:
     def flush(self) -> None:
         """Write buffered digests to the files. Raises `OSError` if the temporary folder is full."""
         self._file.flush()
+        self._whole.flush()
         self._sent.flush()
         self._graded.flush()
 
@@ -67,6 +70,10 @@ class PlannedCases:
     def questions_asked(self) -> frozenset[str]:
         """The `question_digest` of every case, as a set in memory."""
         return frozenset(self._sent)
+
+    def set_digest(self) -> str:
+        """The `set_digest` of the digests of the whole cases."""
+        return experiment.digest_of_sorted(self._whole)
 
     def experiment(
         self,
@@ -93,6 +100,7 @@ class PlannedCases:
     def close(self) -> None:
         """Delete the temporary files."""
         self._give_up_file()
+        self._whole.close()
         self._sent.close()
         self._graded.close()
 

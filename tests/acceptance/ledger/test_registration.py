@@ -91,7 +91,7 @@ def test_what_has_changed_is_named_and_earlier_attempts_are_counted(
     write_suite(registering.folder, 3)
     registering.follow(facts)
     (line,) = registering.proven(3)
-    assert "changed since: experiment, planned_evaluations;" in line
+    assert "changed since: cases, experiment, planned_evaluations;" in line
 
 
 def test_no_further_run_than_was_registered_follows_the_plan(registering: Registering) -> None:
@@ -108,3 +108,36 @@ def test_the_log_is_signed_when_a_plan_is_registered(registering: Registering) -
     checkpoint = registering.do("ledger", "checkpoint").splitlines()
     assert int(checkpoint[1]) >= facts["tree_size"]
     assert re.fullmatch("[0-9a-f]{64}", facts["leaf"])
+
+
+def test_a_case_that_changes_its_suite_or_severity_has_changed(registering: Registering) -> None:
+    """It decides gates, though it is the same question."""
+    facts = registering.register()
+    suite = registering.folder / "suite.jsonl"
+    first, *rest = suite.read_text().splitlines()
+    case = json.loads(first)
+    key = next(name for name in case if "suite" in name)
+    suite.write_text("\n".join([json.dumps({**case, key: "elsewhere"}), *rest]) + "\n")
+    registering.follow(facts)
+    (line,) = registering.proven(1)
+    assert "changed since: cases;" in line
+
+
+def test_answers_that_are_older_than_the_plan_follow_none(registering: Registering) -> None:
+    registering.do("start", "run.yaml", "--quiet")
+    reuse = ("--set", "reuse.from_run=1")
+    said = registering.do("register", "run.yaml", *reuse, code=2)
+    assert "registration-with-reuse" in said
+    said = registering.follow(registering.register(), *reuse, code=2)
+    assert "registration-with-reuse" in said
+
+
+def test_an_authority_that_is_missing_does_not_hide_the_plan(registering: Registering) -> None:
+    said = registering.do(
+        "register", "run.yaml", "--time-stamp", "http://127.0.0.1:1/", "-o", "plan.proof", code=3
+    )
+    assert re.search("^registered: [0-9a-f-]{36}$", said, re.MULTILINE)
+    assert "did not stamp the checkpoint" in said and "tree_root" in said
+    assert (registering.folder / "plan.proof").read_text().startswith("c2sp.org/tlog-proof@v1")
+    said = registering.do("register", "run.yaml", "-o", "/dev/full", code=2)
+    assert re.search("^registered: [0-9a-f-]{36}$", said, re.MULTILINE)

@@ -107,6 +107,10 @@ def other_text(request: bytes) -> bytes:
     return Authority().response(request, message_imprint=imprint)
 
 
+def days(number: int) -> datetime:
+    return datetime.now(UTC).replace(microsecond=0) + timedelta(days=number)
+
+
 FAULTS: dict[str, tuple[Callable[[bytes], tuple[int, bytes]], str]] = {
     "a refusal": (lambda request: (200, refusal()), "refuses, with status 2 not today"),
     "no response": (lambda request: (200, b"<html>"), "no response of RFC 3161"),
@@ -117,6 +121,14 @@ FAULTS: dict[str, tuple[Callable[[bytes], tuple[int, bytes]], str]] = {
     "another nonce": (
         lambda request: (200, Authority().response(request, nonce=7)),
         "answers another request",
+    ),
+    "a time to come": (
+        lambda request: (200, Authority().response(request, gen_time=days(5))),
+        "more than a day from that of this host",
+    ),
+    "a time long ago": (
+        lambda request: (200, Authority().response(request, gen_time=days(-5))),
+        "more than a day from that of this host",
     ),
     "no nonce": (
         lambda request: (200, Authority().response(request, nonce=None)),
@@ -151,15 +163,23 @@ def test_a_certificate_for_something_else_stamps_nothing(does: Does, tmp_path: P
     assert "no checkpoint" in does("verify", "--time-stamp-root", "root.pem", code=3)
 
 
-def test_a_time_at_which_the_certificate_was_over_counts_for_nothing(
-    does: Does, tmp_path: Path
-) -> None:
+def test_the_earliest_stamp_of_an_authority_stays(does: Does) -> None:
     authority = Authority()
-    (tmp_path / "root.pem").write_bytes(authority.root)
-    late = datetime.now(UTC).replace(microsecond=0) + timedelta(days=400)
-    with served(lambda request: (200, authority.response(request, gen_time=late))) as url:
-        does("ledger", "checkpoint", "--time-stamp", url)
-    assert "no checkpoint" in does("verify", "--time-stamp-root", "root.pem", code=3)
+    with served(lambda request: (200, authority.response(request))) as url:
+        first = does("ledger", "checkpoint", "--time-stamp", url)
+        again = does("ledger", "checkpoint", "--time-stamp", url)
+    assert first == again
+
+
+def test_one_authority_that_fails_costs_no_other_its_stamp(does: Does) -> None:
+    authority = Authority()
+    with (
+        served(lambda request: (200, authority.response(request))) as good,
+        served(lambda request: (200, Authority().response(request, content="data"))) as bad,
+    ):
+        told = does("ledger", "checkpoint", "--time-stamp", good, "--time-stamp", bad, code=3)
+    assert "its token cannot be read" in told
+    assert f"— {good.removeprefix('http://')} " in told
 
 
 def test_a_file_without_a_certificate_is_refused(does: Does, tmp_path: Path) -> None:

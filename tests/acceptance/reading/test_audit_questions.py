@@ -39,8 +39,8 @@ def test_a_run_without_a_plan_a_witness_or_a_judge_leaves_questions_open(
     does(store, tmp_path, "start", "run.yaml", "--quiet")
     found = answers(store, tmp_path, 1)
     opened = [n for n, answer in enumerate(found, 1) if not answer["answered"]]
-    assert opened == [1, 3, 6, 7, 9]
-    assert found[3]["answer"] == "Attempt 1 of 1 of this experiment."
+    assert opened == [1, 3, 4, 6, 7, 9]
+    assert found[3]["answer"].startswith("In this log: attempt 1 of 1 of this experiment.")
     assert "suite.jsonl (SHA-256 " in found[4]["answer"]
     assert found[7]["answer"] == "There is none: rules grade the answers."
     assert found[9]["answer"].startswith("Nothing: ")
@@ -65,7 +65,7 @@ def test_a_plan_a_time_stamp_and_an_archive_answer_theirs(
     with served(lambda request: (200, authority.response(request))) as url:
         does(store, tmp_path, "ledger", "checkpoint", "--time-stamp", url)
     found = answers(store, tmp_path, 1)
-    assert "the time stamp of 127.0.0.1:" in found[0]["answer"]
+    assert "a time stamp of 127.0.0.1:" in found[0]["answer"] and not found[0]["answered"]
     assert "Changed since: configuration.execution." in found[2]["answer"]
     assert len(found[2]["events"]) == 2
     url = as_administrator(store.url)
@@ -84,5 +84,17 @@ def test_each_command_is_one_that_there_is(store: Store, mock_url: str, tmp_path
             program, *arguments = shlex.split(command)
             assert program == "failproof-es"
             (tmp_path / "FILE").touch()
+            (tmp_path / "KEY").touch()
             words = [word for word in arguments if not word.isdigit()]
             assert invoke(store.url, *words, "--help", cwd=tmp_path).exit_code == 0, command
+
+
+def test_what_was_not_asked_or_not_scored_is_said(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 3)
+    write_configuration(tmp_path, mock_url)
+    does(store, tmp_path, "start", "run.yaml", "--quiet", "--detach")
+    found = answers(store, tmp_path, 1)
+    assert "Planned and not finished: 3." in found[1]["answer"]
+    assert not found[10]["answered"]

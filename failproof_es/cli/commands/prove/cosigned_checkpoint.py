@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from failproof_es.assurance.run_evidence import checkpoint_as_of
 from failproof_es.assurance.signing.asked_witnesses import ask_witnesses
 from failproof_es.assurance.signing.checkpoint_signer import own_key, sign_and_keep_checkpoint
 from failproof_es.assurance.signing.kept_checkpoints import newest_note
@@ -22,6 +23,7 @@ from failproof_es.cli.rendering.output import say
 from failproof_es.ledger import checkpoint
 from failproof_es.ledger.errors import NotSigned
 from failproof_es.ledger.note import Note
+from failproof_es.ledger.time_stamp import time_stamps
 from failproof_es.ledger.tlog_policy import Policy, escape_name
 from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection
@@ -46,40 +48,55 @@ def time_stamp_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)  # fmt: skip
 
 
-def sign_and_have_cosigned(
-    connection: Connection, policy: Policy | None, authorities: Sequence[str] = ()
-) -> Note:
-    """The new checkpoint of the log, with what others add to it, which is recorded.
-
-    The witnesses of the policy cosign it, and each of the time-stamping `authorities` stamps it.
-    Ends the program with 3 if the quorum did not cosign or an authority did not stamp it. Raises
-    `InvalidInput` if the extra `timestamp` is missing.
-    """
+def require_time_stamping(authorities: Sequence[str]) -> None:
+    """Raise `InvalidInput` if the extra `timestamp`, which asks authorities, is missing."""
     if authorities:
         extras.require("timestamp", "--time-stamp")
+
+
+def sign_and_have_cosigned(
+    connection: Connection, policy: Policy | None, authorities: Sequence[str] = ()
+) -> tuple[Note, list[str]]:
+    """The new checkpoint of the log, with what others add to it, which is recorded.
+
+    The witnesses of the policy cosign it, and each of the time-stamping `authorities` that did not
+    yet stamps it. Also returns why the quorum or an authority is missing.
+    """
     sign_and_keep_checkpoint(connection)
     public = own_key(connection).public
-    signed = added = newest_note(connection, public)
+    signed = newest_note(connection, public)
+    earlier = time_stamps(checkpoint_as_of(connection, None, public)[0])
+    added = signed.signed(*earlier)
     problems = []
-    if policy is not None:
-        added = _cosigned(connection, signed, policy)
-    for url in authorities:
-        try:
-            added = added.signed(request_time_stamp(url, signed.text))
-        except NotStamped as error:
-            problems.append(f"{authority_name(url)} did not stamp the checkpoint: {error}")
-    if added != signed:
-        ledger.add_checkpoint(connection, checkpoint.parse(signed.text).size, str(added))
+    try:
+        if policy is not None:
+            added = _cosigned(connection, signed, policy).signed(*earlier)
+        for url in authorities:
+            name = authority_name(url)
+            if any(line.name == name for line in earlier):
+                continue  # the earliest time says most
+            try:
+                added = added.signed(request_time_stamp(url, signed.text))
+            except NotStamped as error:
+                problems.append(f"{name} did not stamp the checkpoint: {error}")
+    finally:
+        if added != signed:
+            size = checkpoint.parse(signed.text).size
+            ledger.add_checkpoint(connection, size, str(added))
     if policy is not None:
         try:
             (policy if policy.logs else replace(policy, logs=(public,))).open(added)
         except NotSigned as error:
             problems.append(f"the policy is not satisfied: {error}")
+    return added, problems
+
+
+def exit_if_missing(problems: Sequence[str]) -> None:
+    """Say what is missing, and end the program with 3; nothing if nothing is."""
     for problem in problems:
         say(f"error: {problem}")
     if problems:
         click.get_current_context().exit(ExitCode.NOT_PROVEN_YET)
-    return added
 
 
 def _cosigned(connection: Connection, signed: Note, policy: Policy) -> Note:

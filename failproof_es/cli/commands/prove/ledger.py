@@ -36,7 +36,9 @@ from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.options import FiniteRange
 from failproof_es.cli.app.program import CliGroup, session
 from failproof_es.cli.commands.prove.cosigned_checkpoint import (
+    exit_if_missing,
     policy_option,
+    require_time_stamping,
     sign_and_have_cosigned,
     time_stamp_option,
 )
@@ -124,16 +126,19 @@ def checkpoint(
         raise WrongUsage(
             "options-conflict", "--add signs nothing: leave out --since, --policy and --time-stamp"
         )
+    require_time_stamping(authorities)
     policy = None if policy_file is None else read_policy(policy_file)
+    missing: list[str] = []
     with session().open_store() as store, store.lend() as connection:
         if add is not None:
             text = _add_cosignatures(connection, add)
         else:
-            newest = sign_and_have_cosigned(connection, policy, authorities)
+            newest, missing = sign_and_have_cosigned(connection, policy, authorities)
             text = str(newest if since is None else cosigning_request(connection, newest, since))
     if output is not None:
         write_file(output, [text.encode()])
     click.echo(text, nl=False)
+    exit_if_missing(missing)
 
 
 @ledger.command()

@@ -97,8 +97,8 @@ def plan_told(plan: dict[str, Any]) -> str:
     since = f"changed since: {names}" if changed else "unchanged since"
     count = f"{runs:,} run" if isinstance(runs, int) else str(runs)
     return (
-        f"registered at {plan.get('registered_at')} ({plan.get('registration_id')}) for "
-        f"{count}{'' if runs == 1 else 's'}; {since}; "
+        f"registered at {plan.get('registered_at')} by the log's clock "
+        f"({plan.get('registration_id')}) for {count}{'' if runs == 1 else 's'}; {since}; "
         f"attempts before it: {plan['attempts_before']}"
     )
 

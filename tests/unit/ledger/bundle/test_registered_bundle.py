@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from failproof_es.core.case import operations_id
+from failproof_es.core.experiment import set_digest
 from failproof_es.ledger import contents
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.event_line import ProvenEvent
@@ -25,6 +26,7 @@ from tests.unit.ledger.bundle.evidence_world import (
 from tests.unit.ledger.bundle.test_bundle import Genuine, each_verifier
 
 REGISTRATION, ANOTHER = UUID(int=3 << 100), UUID(int=4 << 100)
+ANOTHER_FORM = UUID("abcdefab-cdef-4bcd-8fab-cdefabcdefab")
 
 
 class Registered(World):
@@ -42,6 +44,7 @@ class Registered(World):
         times: int = 1,
         late: bool = False,
         other: UUID | None = None,
+        branched: bool = False,
     ) -> None:
         super().__init__()
         self.store(CASES[:2])
@@ -49,7 +52,8 @@ class Registered(World):
         begins = len(self.events)
         registered = {
             "about": str(REGISTRATION), "runs": 1, "dialect": "failproof", "selection": None,
-            "planned_evaluations": 2, "experiment": asked(CASES[:2]), **SET_OUT, **(plan or {}),
+            "planned_evaluations": 2, "experiment": asked(CASES[:2]), "cases": set_digest(DIGESTS),
+            **SET_OUT, **(plan or {}),
         }  # fmt: skip
         if not late:
             self._register(registered, times, other)
@@ -60,6 +64,7 @@ class Registered(World):
         self.start(
             RUN, 2, 2, dialect="failproof", selection=None, planned_evaluations=2,
             registration={**named, **dict(recorded)} if recorded is not None else None,
+            branched_from={"reuse": True} if branched else None,
         )  # fmt: skip
         if late:
             self._register(registered, times, other)
@@ -79,7 +84,7 @@ class Registered(World):
     def evidence(self) -> list[ProvenEvent]:
         """What a run's evidence holds, with the registered plan."""
         held = {event.index: event for event in super().evidence()}
-        streams = {operations_id(REGISTRATION), operations_id(ANOTHER)}
+        streams = {operations_id(each) for each in (REGISTRATION, ANOTHER, ANOTHER_FORM)}
         plan = {event.index: event for event in self.events if event.stream_id in streams}
         return [event for _, event in sorted({**held, **plan}.items())]
 
@@ -105,6 +110,11 @@ CHANGES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a number in another way of writing": ({"planned_evaluations": 2.0}, []),
     "a count": ({"planned_evaluations": 3}, ["planned_evaluations"]),
     "cases": ({"experiment": asked(CASES[:1])}, ["experiment"]),
+    "a suite, a severity or an id of a case": ({"cases": set_digest(DIGESTS[:1])}, ["cases"]),
+    "the program and its plug-ins": (
+        {"code_version": "1", "packages": {"p": "2"}},
+        ["code_version", "packages"],
+    ),
     "overlapping runs, which are none of the plan": ({"experiment": asked(CASES[:2], 4)}, []),
     "models, and a key of the configuration": (
         {"models": [], "configuration": {**SET_OUT["configuration"], "gates": {"a": 1}}},
@@ -136,6 +146,19 @@ BAD: dict[str, Callable[[], Registered]] = {
     "another time": lambda: Registered(recorded={"registered_at": "t0"}),
     "more runs": lambda: Registered(recorded={"runs": 2}),
     "a number of runs that is none": lambda: Registered({"runs": True}, {"runs": True}),
+    "a truth as a number of runs": lambda: Registered(recorded={"runs": True}),
+    "no runs": lambda: Registered({"runs": 0}, {"runs": 0}),
+    "a time that is a number": lambda: Registered({"timestamp": 5}, {"registered_at": 5}),
+    "no time": lambda: Registered({"timestamp": None}, {"registered_at": None}),
+    "an id in another form": lambda: Registered(
+        recorded={"registration_id": f"{{{REGISTRATION}}}"}
+    ),
+    "an id in upper case": lambda: Registered(
+        {"about": str(ANOTHER_FORM).upper()},
+        {"registration_id": str(ANOTHER_FORM).upper()},
+        other=ANOTHER_FORM,
+    ),
+    "answers that were carried over": lambda: Registered(branched=True),
     "something more": lambda: Registered(recorded={"more": 1}),
     "a plan registered after the data": lambda: Registered(late=True),
     "two plans under one id": lambda: Registered(times=2),

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from failproof_es.core.experiment import set_digest
 from failproof_es.ledger.attempts import ProvenAttempts, UnrelatedRuns
 from failproof_es.ledger.contents import RUN_TOPICS, BundledEvent, Contents, EvidenceError
 from failproof_es.ledger.proven_registration import read_registration
@@ -65,6 +66,12 @@ def read_contents(run_id: UUID, events: Sequence[BundledEvent]) -> Contents:
             _run_event(own[0]),
             {i: [_run_event(event) for event in stream] for i, stream in plans.items()},
             (others[UUID(attempt["run_id"])][0].index for attempt in related.other_attempts),
+            set_digest(
+                digest
+                for event, payload in zip(own, payloads, strict=True)
+                if event.topic == "CasesPlanned"
+                for digest in payload["digests"]
+            ),
         ),
         started_at=_text(started, "timestamp"),
         ended_at=_text(payloads[ending], "timestamp"),
