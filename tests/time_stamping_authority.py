@@ -67,9 +67,14 @@ class Authority:
         self.root = root.public_bytes(Encoding.PEM)
         self._certificate = asn1_x509.Certificate.load(certificate.public_bytes(Encoding.DER))
 
-    def response(self, request: bytes, *, content: str = "tst_info", **changes: Any) -> bytes:
-        """The response to a request; `changes` are fields of what is stamped, `content` is the type
-        of the token's content."""
+    def response(
+        self, request: bytes, *, content: str = "tst_info", padding: int = 0, **changes: Any
+    ) -> bytes:
+        """The response to a request.
+
+        `changes` are fields of what is stamped, `content` is the type of the token's content, and
+        `padding` the bytes by which its status text makes it longer.
+        """
         query = tsp.TimeStampReq.load(request)
         fields = {
             "version": "v1",
@@ -119,7 +124,8 @@ class Authority:
             }
         )
         token = cms.ContentInfo({"content_type": "signed_data", "content": signed})
-        response = tsp.TimeStampResp({"status": {"status": "granted"}, "time_stamp_token": token})
+        status = {"status": "granted", **({"status_string": ["x" * padding]} if padding else {})}
+        response = tsp.TimeStampResp({"status": status, "time_stamp_token": token})
         answer: bytes = response.dump()
         return answer
 

@@ -20,6 +20,7 @@ from failproof_es.ledger.merkle import (
     verify_inclusion,
 )
 from failproof_es.ledger.note import Note, NoteError
+from failproof_es.ledger.time_stamp import time_stamps
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection, LedgerBroken
@@ -126,9 +127,17 @@ def _proof(connection: Connection, position: int, leaf: bytes) -> EventProof:
 
 
 def cosigners(signed: Note, origin: str) -> tuple[str, ...]:
-    """Names in a checkpoint's signatures other than the log's. None of them is checked."""
+    """Names in a checkpoint's signatures other than the log's. None of them is checked.
+
+    A time stamp is no signature.
+    """
+    stamps = time_stamps(signed)
     return tuple(
-        dict.fromkeys(signature.name for signature in signed.signatures if signature.name != origin)
+        dict.fromkeys(
+            signature.name
+            for signature in signed.signatures
+            if signature.name != origin and signature not in stamps
+        )
     )
 
 

@@ -115,13 +115,15 @@ class _AuditedRun:
             index = leaf_index(connection, event.position, leaf)
         except (KeyError, LedgerBroken):
             return
-        for stored in ledger.checkpoints(connection) if index is not None else ():
+        if index is None:
+            return
+        for stored in ledger.checkpoints(connection):
             try:
                 signed = note.parse(stored.note)
                 of_tree = checkpoint.parse(signed.text)
             except NoteError:
                 continue
-            if of_tree.origin == origin and index is not None and of_tree.size > index:
+            if of_tree.origin == origin and of_tree.size > index:
                 yield signed
 
 
@@ -132,10 +134,8 @@ def _when_it_existed(record: _AuditedRun) -> _Answer:
     origin = ledger.origin(record.recorded.connection)
     by: dict[str, None] = {}
     for signed in record.checkpoints_over(seals[-1]):
-        stamps = [line.name for line in time_stamps(signed)]
-        by.update((f"a time stamp of {name}", None) for name in stamps)
-        others = (name for name in cosigners(signed, origin) if name not in stamps)
-        by.update((f"a cosignature of {name}", None) for name in others)
+        by.update((f"a time stamp of {line.name}", None) for line in time_stamps(signed))
+        by.update((f"a cosignature of {name}", None) for name in cosigners(signed, origin))
     text = f"By its own clock the log sealed the run at {moment(seals[-1].recorded_at)}."
     if by:
         text += f" Signed trees with the seal claim {', '.join(by)}, which are not checked here."

@@ -303,9 +303,7 @@ def _begin(
         run_number=0,
         attempt=0,
         seeds={
-            m.key: seed
-            for m in targets.snapshots()
-            if (seed := m.parameters.get("seed")) is not None
+            m.key: seed for m in facts["models"] if (seed := m.parameters.get("seed")) is not None
         },
         who=current_user(),
         where=current_host(),

@@ -34,6 +34,8 @@ COSIGNATURES: Final[frozenset[Kind]] = frozenset({COSIGNATURE, ML_DSA_COSIGNATUR
 """The kinds of signature of a cosigner's key."""
 
 _MARK = "— "
+MOST_BYTES = 512 << 10
+"""Of a note in the database."""
 _MAX_SIGNATURES = 100
 KEY_ID_BYTES = 4
 _TIME = struct.Struct(">Q")
@@ -248,6 +250,14 @@ def parse(document: str) -> Note:
     if str(note) != document:
         raise NoteError("the note is not written in its one canonical form")
     return note
+
+
+def require_storable(signed: Note) -> Note:
+    """The note. Raises `NoteError` if it has too many signatures or bytes for the database."""
+    document = str(signed)
+    if len(document.encode()) > MOST_BYTES:
+        raise NoteError(f"the note has more than {MOST_BYTES:,} bytes")
+    return parse(document)
 
 
 def _message(text: str, name: str, kind: Kind, at: int | None) -> bytes:

@@ -56,7 +56,7 @@ def ask_witnesses(
     for name, url in policy.urls.items():
         try:
             cosigned = _ask(connection, signed, url, policy.witnesses[name])
-            note.parse(str(cosigned))  # one with too many signatures is none
+            note.require_storable(cosigned)
             signed = cosigned
         except (NotCosigned, NoteError) as error:
             problems[name] = str(error)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 20.0
 MOST_BYTES = 64 << 10
-"""Of a response. A checkpoint with all its signatures has at most eight times as many."""
+"""Of a response."""
 _LONGEST_REASON = 200
 _GRANTED = 0
 _MOST_APART = timedelta(days=1)

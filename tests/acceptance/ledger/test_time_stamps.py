@@ -171,6 +171,20 @@ def test_the_earliest_stamp_of_an_authority_stays(does: Does) -> None:
     assert first == again
 
 
+def test_more_stamps_than_a_checkpoint_holds_cost_none_of_those_before(does: Does) -> None:
+    """Twelve responses of 60 KB are not one note of 512 KiB."""
+    authority = Authority()
+
+    def answer(request: bytes) -> tuple[int, bytes]:
+        return 200, authority.response(request, padding=48_000)
+
+    with served(answer) as url:
+        urls = [word for n in range(12) for word in ("--time-stamp", f"{url}/{n}")]
+        told = does("ledger", "checkpoint", *urls, code=3)
+    assert "more than 524,288 bytes" in told
+    assert does("ledger", "checkpoint", "--time-stamp", f"{url}/0").count("/stamp/") > 5
+
+
 def test_one_authority_that_fails_costs_no_other_its_stamp(does: Does) -> None:
     authority = Authority()
     with (

@@ -22,7 +22,7 @@ from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.rendering.output import say
 from failproof_es.ledger import checkpoint
 from failproof_es.ledger.errors import NotSigned
-from failproof_es.ledger.note import Note
+from failproof_es.ledger.note import Note, NoteError, require_storable
 from failproof_es.ledger.time_stamp import time_stamps
 from failproof_es.ledger.tlog_policy import Policy, escape_name
 from failproof_es.store import ledger
@@ -77,8 +77,9 @@ def sign_and_have_cosigned(
             if any(line.name == name for line in earlier):
                 continue  # the earliest time says most
             try:
-                added = added.signed(request_time_stamp(url, signed.text))
-            except NotStamped as error:
+                stamped = added.signed(request_time_stamp(url, signed.text))
+                added = require_storable(stamped)
+            except (NotStamped, NoteError) as error:
                 problems.append(f"{name} did not stamp the checkpoint: {error}")
     finally:
         if added != signed:
